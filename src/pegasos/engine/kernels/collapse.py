@@ -1,4 +1,4 @@
-"""Does a kernel see anything at all in these rows? A warning where it does not, with what to change."""
+"""Warning about kernels to which all rows are alike, or none is similar to another."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pegasos.engine.kernels.moments import variance_of
 from pegasos.engine.kernels.standard import Polynomial
 from pegasos.engine.runtime.threads import single_threaded_blas
 
-#: Evenly spaced rows that are looked at, and how many of them at first.
-SAMPLE, FIRST_LOOK = 256, 32
+#: Evenly spaced rows that are compared.
+SAMPLE = 256
 #: A similarity below which rows are strangers, and as far from 1 they are alike; the share of pairs that does not count.
 ALMOST_NOTHING, FEW_PAIRS = 1e-6, 1e-3
 
@@ -58,16 +58,16 @@ def warn_if_collapsed(kernel: Kernel, X: Any) -> None:
 
 
 def _sees_enough(kernel: Kernel, X: Any) -> bool:
-    """Whether so many pairs of a few rows are neither alike nor strangers that the others cannot change the verdict."""
+    """Tell whether enough pairs of 32 rows are neither alike nor unlike to settle the question."""
     least, most = ALMOST_NOTHING, 1 - ALMOST_NOTHING
     with single_threaded_blas():
-        similarities = _similarities(kernel, X[_spread(X, FIRST_LOOK)].astype(np.float64))
+        similarities = _similarities(kernel, X[_spread(X, 32)].astype(np.float64))
     between = np.count_nonzero((similarities >= least) & (similarities <= most))
     return bool(between > FEW_PAIRS * SAMPLE * SAMPLE)
 
 
 def _spread(X: Any, most: int) -> NDArray[np.int64]:
-    """Places of at most so many rows, the first and the last among them, evenly spread."""
+    """Return evenly spaced row numbers, the first and the last among them."""
     count = min(most, X.shape[0])
     return np.arange(count) * max(0, X.shape[0] - 1) // max(1, count - 1)
 
@@ -79,7 +79,7 @@ def _distinct_sample(X: Any) -> Any:
 
 
 def _similarities(kernel: Kernel, rows: Any) -> NDArray[np.float64]:
-    """Normalised values of all pairs of different rows; rows with K(x, x) <= 0 have none."""
+    """Return normalized values of all pairs of distinct rows, without rows for which K(x, x) <= 0."""
     assert kernel.measure is not None
     matrix = Pairs(kernel.measure, rows).tile(slice(None), slice(None))
     kernel.transform(matrix)

@@ -24,10 +24,8 @@ Array = np.ndarray[Any, Any]
 SELECTIONS = ("kmeans++", "leverage", "uniform")
 #: Rows from which landmarks are chosen, and rows of a round of kmeans++.
 SAMPLE, ROUND = 20_000, 8
-#: Rows behind the leverage scores, and ε.
-PILOT, RIDGE = 500, 1e-3
-#: A row of which less than this share is beyond those chosen adds nothing but rounding.
-_NOTHING_NEW = 1e-9
+#: Rows behind the leverage scores.
+PILOT = 500
 
 
 def choose(kernel: Kernel, X: Any, count: int, selection: str, seed: int) -> Array:
@@ -110,7 +108,7 @@ def _by_leverage(columns: Columns, count: int, generator: np.random.Generator) -
     values, vectors = linalg.eigh(block[:, pilot])
     kept = values > 1e-10 * values[-1]
     features = (vectors[:, kept] / np.sqrt(values[kept])).T @ block
-    ridge = RIDGE * columns.count
+    ridge = 1e-3 * columns.count
     inverse = linalg.inv(features @ features.T + ridge * np.eye(len(features)))
     # l = K (K + εn)⁻¹ on the diagonal; what the pilot does not see of a row, K_ii - |features|², counts as if it stood alone
     seen = np.einsum("ij,ij->j", features, inverse @ features)
@@ -133,7 +131,8 @@ def pursue(columns: Columns, coefficients: Array, count: int) -> Array:
     with single_threaded_blas():
         for place in range(basis.shape[1]):
             check_interruption()
-            free &= beyond > _NOTHING_NEW * columns.diagonal
+            # A row of which a smaller share is beyond those chosen adds nothing but rounding.
+            free &= beyond > 1e-9 * columns.diagonal
             if not free.any():
                 break
             gains = np.divide(

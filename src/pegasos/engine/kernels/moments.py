@@ -11,9 +11,6 @@ from scipy import sparse
 
 from pegasos.engine.runtime.compiling import announced, compiled
 
-#: Numbers whose squares are there at once.
-SQUARED_AT_ONCE = 2**16
-
 
 @partial(compiled, any_order=True)
 def _largest_square(X: NDArray[Any]) -> float:
@@ -27,7 +24,7 @@ def _largest_square(X: NDArray[Any]) -> float:
 
 
 def largest_square(X: Any) -> float:
-    """The largest x·x of the rows of X (dense or CSR), summed in float64; not finite where that has no room for it.
+    """Return the largest x·x of the rows of X (dense or CSR) in float64, infinite on overflow.
 
     >>> largest_square(np.array([[3.0, 4.0], [5.0, 1.0]]))
     26.0
@@ -42,7 +39,10 @@ def largest_square(X: Any) -> float:
 
 
 def variance_of(X: Any) -> float:
-    """The variance of all numbers of X, zeros of a sparse matrix included, in float64; not finite where squares are not."""
+    """Return the variance of all numbers of X in float64, zeros of a sparse matrix included.
+
+    It is not finite where squares are not.
+    """
     size = X.shape[0] * X.shape[1]
     stored = X.data if sparse.issparse(X) else X
     if stored.size == 0:
@@ -53,7 +53,7 @@ def variance_of(X: Any) -> float:
         return 0.0
     with np.errstate(over="ignore", invalid="ignore"):
         mean = stored.sum(dtype=np.float64) / size
-        step = max(1, SQUARED_AT_ONCE * len(stored) // stored.size)
+        step = max(1, 2**16 * len(stored) // stored.size)  # rows whose squares fit a cache
         squares = 0.0
         for start in range(0, len(stored), step):
             part = np.subtract(stored[start : start + step], mean, dtype=np.float64)

@@ -16,9 +16,8 @@ from pegasos.engine.runtime.threads import blas_threads, run_blocks, single_thre
 
 Array = np.ndarray[Any, Any]
 
-#: Rows added to a factor at once, and the share of a block's largest pivot below which one is left for later.
+#: Rows added to a factor at once.
 BLOCK = 64
-SMALLEST_PIVOT = 0.01
 #: Tiles of products with the factor: its rows, and the training rows that are weighted at once.
 TILE = 128
 STRIP = 1024
@@ -69,7 +68,7 @@ class Factor:
         with single_threaded_blas():
             held = np.ascontiguousarray(self.lines[:, chosen].T)
         _subtract_product(lines, held, self.lines)
-        order, triangle = _pivoted(lines[:, chosen], SMALLEST_PIVOT)
+        order, triangle = _pivoted(lines[:, chosen])
         new = self._store[self.rank : self.rank + len(order)]
         if len(order):
             with single_threaded_blas():
@@ -91,15 +90,15 @@ def _subtract_product(lines: Array, held: Array, L: Array) -> None:
         run_blocks(_tiles(lines.shape[1], STRIP), work)
 
 
-def _pivoted(block: Array, smallest: float) -> tuple[Array, Array]:
-    """Order and triangle of a Cholesky factor with pivots, as far as these are large enough."""
+def _pivoted(block: Array) -> tuple[Array, Array]:
+    """Return order and triangle of a Cholesky factor, of pivots above 1 % of the largest."""
     size = len(block)
     triangle, left, order = (
         np.zeros((size, size)),
         block.diagonal().copy(),
         np.empty(0, dtype=np.int64),
     )
-    least = smallest * float(left.max(initial=0.0))
+    least = 0.01 * float(left.max(initial=0.0))
     for k in range(size):
         pivot = int(np.argmax(left))
         if not left[pivot] > max(least, 0.0):

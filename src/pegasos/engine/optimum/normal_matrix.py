@@ -9,9 +9,6 @@ from scipy import linalg
 
 Array = np.ndarray[Any, Any]
 
-#: Steps of refinement with the factor of a matrix that may have been lifted.
-REFINEMENTS = 3
-
 
 class NormalMatrix:
     """A positive (semi)definite matrix, scaled to a unit diagonal and lifted by as little as lets it be factored.
@@ -44,11 +41,11 @@ class NormalMatrix:
                     break
 
     def solve(self, right: Array) -> Array:
-        """The solution, refined: each step that does not make the residual smaller is the last and not taken."""
+        """Return the solution, with up to three steps of refinement as long as each reduces the residual."""
         right = self.scale * right
         solution = linalg.cho_solve(self.factor, right, check_finite=False)
         residual = right - self.scaled @ solution
-        for _ in range(REFINEMENTS):
+        for _ in range(3):
             better = solution + linalg.cho_solve(self.factor, residual, check_finite=False)
             left = right - self.scaled @ better
             if not np.abs(left).max() < np.abs(residual).max():

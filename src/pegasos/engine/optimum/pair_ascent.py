@@ -72,11 +72,7 @@ class PairAscent(Solver):
     """
 
     def __init__(
-        self,
-        pairs: Sequence[Pair],
-        rows: Any,
-        last: int | None = None,
-        saves: bool = False,
+        self, pairs: Sequence[Pair], rows: Any, last: int | None = None, saves: bool = False
     ) -> None:
         self._pairs, self.rows = pairs, rows
         self.last, self._saves = last, saves

@@ -17,9 +17,8 @@ from pegasos.engine.runtime.threads import run_blocks
 
 Array = np.ndarray[Any, Any]
 
-#: Rows of a tile: of explicit features and of a stored matrix; parts of a CSR matrix whose sums are added up.
+#: Rows of a tile of explicit features or of a stored matrix.
 TILE_ROWS = 512
-SPARSE_PARTS = 4
 
 
 def read_only(array: Array) -> Array:
@@ -203,8 +202,8 @@ def combine_rows(columns: Array, matrix: Array) -> Array:
 
 
 def row_parts(X: Any) -> list[tuple[slice, Any]]:
-    """Split a CSR matrix into a few of consecutive rows, which share its memory if it is float64."""
-    edges = np.linspace(0, X.shape[0], SPARSE_PARTS + 1).astype(int)
+    """Split a CSR matrix into four of consecutive rows, which share its memory if it is float64."""
+    edges = np.linspace(0, X.shape[0], 5).astype(int)
     parts = []
     for start, stop in itertools.pairwise(edges):
         low, high = X.indptr[start], X.indptr[stop]

@@ -15,10 +15,6 @@ from threadpoolctl import ThreadpoolController
 
 from pegasos.engine.runtime.interruption import check_interruption, current_deadline, until
 
-#: How often a thread that waits for others looks whether it is to stop.
-SECONDS_OF_WAITING = 0.1
-#: Threads of the pool at most: no more than `blas_threads` are ever busy for one caller.
-MOST_THREADS = 256
 _lock = threading.Lock()
 _inside = 0
 _before: list[int] = []
@@ -96,8 +92,9 @@ def our_threads(count: int | None = None) -> Iterator[None]:
 
 @functools.cache
 def _pool() -> ThreadPoolExecutor:
-    """The threads of this process, each started when it is first needed."""
-    return ThreadPoolExecutor(max_workers=MOST_THREADS, thread_name_prefix="pegasos")
+    """Return the threads of this process, each started when it is first needed."""
+    # At most `blas_threads` of them are busy for one caller.
+    return ThreadPoolExecutor(max_workers=256, thread_name_prefix="pegasos")
 
 
 if hasattr(os, "register_at_fork"):  # a child process has none of the threads
@@ -168,7 +165,7 @@ def _run_together(
     try:
         for helper in helpers:
             # One that has not started has nothing left to do.
-            while not helper.cancel() and not wait([helper], SECONDS_OF_WAITING).done:
+            while not helper.cancel() and not wait([helper], timeout=0.1).done:
                 check_interruption()
     except BaseException as error:
         errors.append(error)

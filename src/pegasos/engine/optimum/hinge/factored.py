@@ -19,10 +19,8 @@ from pegasos.engine.runtime.threads import single_threaded_blas
 
 Array = np.ndarray[Any, Any]
 
-#: The rank of a first look, and the share of K's trace that it may lack if K is to have a low rank.
-FIRST_RANK, LACKING = 256, 1e-3
-#: The largest rank, the share of the trace that may lack in the end, and bytes of a factor, its basis and its features.
-LARGEST_RANK, NEGLIGIBLE, FACTOR_BYTES = 2000, 1e-9, 2**30
+#: The largest rank of a factor, and bytes of the factor, its basis and its features.
+LARGEST_RANK, FACTOR_BYTES = 2000, 2**30
 
 
 class Spectrum(NamedTuple):
@@ -33,7 +31,7 @@ class Spectrum(NamedTuple):
 
 
 def spectrum_of(K: Array) -> Spectrum:
-    """That of a whole matrix, as far as it is more than rounding."""
+    """Return the spectrum of a whole matrix, without eigenvalues that are rounding errors."""
     values, vectors = eigh(K.astype(np.float64, copy=False))
     return _kept(values, vectors, float(np.finfo(K.dtype).eps) * len(K))
 
@@ -41,17 +39,18 @@ def spectrum_of(K: Array) -> Spectrum:
 def low_rank_spectrum(
     space: FunctionSpace, memory: int, rank: int | None = None
 ) -> Spectrum | None:
-    """That of very many rows if its rank is low (or known) and all of it takes no more than `memory` bytes; None if not."""
+    """Return the spectrum of K on many rows if its rank is low or known, else None.
+
+    It takes at most `memory` bytes.
+    """
     diagonal = space.diagonal
     trace = float(diagonal.sum())
-    factor = Factor(
-        space.kernel_rows,
-        diagonal,
-        min(space.m, LARGEST_RANK, min(memory, FACTOR_BYTES) // (24 * space.m)),
-    )
-    looks = ((FIRST_RANK, LACKING), (LARGEST_RANK, NEGLIGIBLE))
-    for most, share in looks if rank is None else looks[1:]:
-        factor.grow(most)
+    most = min(space.m, LARGEST_RANK, min(memory, FACTOR_BYTES) // (24 * space.m))
+    factor = Factor(space.kernel_rows, diagonal, most)
+    # A factor of rank 256 that lacks more than this share of the trace shows that the rank is not low.
+    looks = ((256, 1e-3), (LARGEST_RANK, 1e-9))
+    for size, share in looks if rank is None else looks[1:]:
+        factor.grow(size)
         if not factor.lacking <= share * trace:
             return None
     with single_threaded_blas():

@@ -54,10 +54,8 @@ PREDICTED_COST = 10.0
 #: A matrix instead of a cache of rows: for so many predictors, or if the start has so large a share
 #: of nonzero coefficients (a row of the cache is computed whole, of the matrix one half only).
 PREDICTORS_WORTH_MATRIX, SHARE_WORTH_MATRIX = 3, 0.15
-#: One row in five is sampled, at least 1,000; up to 2,000 rows are solved as soon as a sample of them.
-ONE_IN, LEAST_SAMPLE, TOO_FEW = 5, 1000, 2000
-#: Gap and rounds to which a sample is solved: what it predicts is not more exact than that.
-SAMPLE_GAP, SAMPLE_ROUNDS = 0.02, 20
+#: Rows up to which all of them are solved as fast as a sample.
+TOO_FEW = 2000
 
 
 def computes_rows(problem: Problem) -> bool:
@@ -196,13 +194,14 @@ def predict_coefficients(
     On a sample with the same λ nearly the same function is optimal. At the optimum a row whose margin is
     below 1 has a_i = C_i, and one above has a_i = 0: the sample's margins predict most coefficients of
     all rows, and the few wrong ones hardly change w = Σ a_i y_i x_i. The sample starts from a smaller one.
+    One row in five is sampled, at least 1,000, and solved to a gap of 2 %: predictions are not more exact.
     """
-    sample = sample_of(rows.count, max(LEAST_SAMPLE, rows.count // ONE_IN))
+    sample = sample_of(rows.count, max(1000, rows.count // 5))
     few = rows.some(sample)
     samples = [sampled(target, sample) for target in targets]
     start = predict_coefficients(few, samples, intercept, memory) if few.count > TOO_FEW else None
     solver = WorkingSetSolver(kernel_source(few, memory), few.diagonal, intercept)
-    found = solver.solve(samples, SAMPLE_GAP, start, limit=Limit(SAMPLE_ROUNDS))
+    found = solver.solve(samples, 0.02, start, limit=Limit(rounds=20))
     bias = np.array([[optimum.bias] for optimum in found], dtype=rows.dtype)
     scores = bias.repeat(rows.count, axis=1)
     rows.add(sample, np.array([optimum.vector for optimum in found], dtype=rows.dtype), scores)

@@ -22,12 +22,10 @@ from pegasos.engine.runtime.threads import run_each
 
 Array = np.ndarray[Any, Any]
 
-#: The largest violation at which rows have arrived for the first time; then a part of it.
+#: Violation of the first stage, and its ratio in successive stages.
 FIRST_VIOLATION, NEXT_SHARE = 0.1, 0.3
-#: Steps, in rows of the table, between two looks at the gap; and steps between two looks at the keyboard.
+#: Steps for each row of the table between two computations of the gap, and between two checks for an interruption.
 STEPS_A_ROW, STEPS_AT_ONCE = 10, 200_000
-#: Looks at the gap at most, and how many may find nothing better.
-MOST_LOOKS, PATIENCE = 300, 20
 
 
 def solve_hinge_by_ascent(
@@ -145,7 +143,7 @@ class _Ascent:
         self._idle = 0 if better else self._idle + 1
         self.best = found if better else self.best
         self.course.append((primal, bound))
-        return self.best.relative <= tol or self._idle > PATIENCE or len(self.course) > MOST_LOOKS
+        return self.best.relative <= tol or self._idle > 20 or len(self.course) > 300
 
 
 @compiled

@@ -13,11 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pegasos.engine.optimum.certificate import halvings, stretched
-from pegasos.engine.optimum.hinge.pair_steps import (
-    SetKernel,
-    solve_balanced_pairs,
-    solve_pairs,
-)
+from pegasos.engine.optimum.hinge.pair_steps import SetKernel, solve_balanced_pairs, solve_pairs
 from pegasos.engine.optimum.problem import Optimum, Target
 from pegasos.engine.runtime.interruption import check_interruption, deadline_reached
 
@@ -34,14 +30,12 @@ SHARE_OF_GAP, SHARE_OF_GAIN = 3e-4, 0.03
 #: Pair steps times the rows of their set between two checks for an interruption (about 0.1 s), and
 #: steps in a round at most, for each row of the set.
 EFFORT_AT_ONCE, STEPS_PER_ROW = 4 * 10**8, 100
-#: Rounds in double precision that may gain nothing, and rounds at most.
-PATIENCE, MOST_ROUNDS = 3, 10_000
 
 
 class Limit(NamedTuple):
     """Rounds of a predictor at most, and pair steps times the rows of their sets."""
 
-    rounds: int = MOST_ROUNDS
+    rounds: int = 10_000
     effort: float = math.inf
 
 
@@ -93,8 +87,8 @@ class Predictor:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether rounding leaves nothing to gain."""
-        return self._stalls > PATIENCE
+        """Whether more than three rounds in double precision have gained nothing."""
+        return self._stalls > 3
 
     def reset_stall_count(self) -> None:
         """Forget that rounds gained nothing: scores are more precise now."""

@@ -24,8 +24,6 @@ from pegasos.engine.runtime.threads import run_repeatedly
 
 Array = np.ndarray[Any, Any]
 
-#: Times that exact scores may send predictors back before the kernel is computed in full precision.
-MOST_RETURNS = 1
 #: Relative errors of scores for which exact ones are computed at first, and multiple of the largest
 #: error seen then for which the others are trusted.
 FIRST_ERROR, TIMES_SEEN = 0.01, 8.0
@@ -118,7 +116,7 @@ class WorkingSetSolver:
             if not late or deadline_reached():
                 return
             returns += 1
-            if returns > MOST_RETURNS or any(predictor.is_stuck for predictor in late):
+            if returns > 1 or any(predictor.is_stuck for predictor in late):
                 self._end_rounding(predictors, scores, tol)
 
     def _run_rounds(self, late: list[Predictor], tol: float, limit: Limit) -> None:
