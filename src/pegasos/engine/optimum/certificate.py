@@ -1,4 +1,4 @@
-"""How far from the best possible: the objective of a predictor, and a lower bound of every objective from its coefficients."""
+"""Certificates: the objective of a predictor, and a lower bound of the minimum from its coefficients."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Certificate:
-    """One number a column: P(w), D(a) <= min P, and so P(w) - min P <= gap = P(w) - D(a).
+    """P(w) and D(a) <= min P of each column, so that P(w) - min P <= gap = P(w) - D(a).
 
     >>> Certificate(np.array([0.5]), np.array([0.4])).relative.round(3)
     array([0.2])
@@ -32,7 +32,7 @@ class Certificate:
 
     @property
     def relative(self) -> Array:
-        """The gap as a share of the primal objective (0 where that is 0)."""
+        """Gap divided by the primal objective (0 where that is 0)."""
         return np.divide(self.gap, self.primal, out=np.zeros_like(self.gap), where=self.primal != 0)
 
 
@@ -48,10 +48,11 @@ def certificate_of(
     columns: Array | None = None,
     rows: Array | None = None,
 ) -> Certificate:
-    """P and D of each member k with λ = lams[k] and labels signs[k], where w = Σ coefficients·x has these scores.
+    """Return P and D of each predictor k with λ = lams[k] and labels signs[k].
 
-    Member k is column columns[k] of scores (to which bias[column] is added) and coefficients; `rows` are their training rows, to
-    which signs and weights belong. Without these three: column k, no bias, all rows.
+    w = Σ coefficients·x has these scores. Predictor k is column columns[k] of scores (plus bias[column])
+    and of coefficients; signs and weights belong to the training rows `rows`. By default predictor k is
+    column k, without a bias, on all rows.
     """
     primal, dual = np.empty(len(lams)), np.empty(len(lams))
     bias = np.zeros(len(scores)) if bias is None else bias
@@ -78,9 +79,9 @@ def _objectives(
     primal: Array,
     dual: Array,
 ) -> None:
-    """In one pass over the scores, without copies. Sums in float64.
+    """Compute all P and D in one pass over the scores, with sums in float64.
 
-    For D coefficients are clipped to what the dual allows (float32 may stand a rounding outside).
+    For D, coefficients are clipped to their box, which float32 may leave by rounding.
     """
     total = 0.0
     for r in range(rows.size):
@@ -107,7 +108,7 @@ def _objectives(
 
 
 def halvings(tol: float) -> int:
-    """How often the search for the best length of w halves its interval, if a relative gap of tol is asked for.
+    """Return the number of bisections for the best length of w at a relative gap of tol.
 
     >>> halvings(0.01), halvings(1e-6)
     (13, 26)
@@ -119,10 +120,10 @@ def halvings(tol: float) -> int:
 def stretched(
     labels: Array, bounds: Array, scores: Array, bias: float, squared: float, times: int
 ) -> tuple[float, float]:
-    """The factor t for which t (w, b) has the least F, and that F, after so many halvings; without any t = 1.
+    """Return the factor t for which t (w, b) has the least F, after `times` bisections, and that F.
 
-    Where nearly all margins are almost 1 and C is large, the loss is C times many small numbers: a slightly longer w has none.
-    The slope t ‖w‖² - Σ C_i u_i over t u_i < 1, where u_i = y_i (w·x_i + b), grows with t: bisection, first between 1 and 2.
+    Where nearly all margins are almost 1 and C is large, a slightly longer w has no loss. The slope
+    t ‖w‖² - Σ C_i u_i over t u_i < 1, where u_i = y_i (w·x_i + b), increases with t.
     """
     low, high, t = 0.0, 2.0, 1.0
     for _ in range(times):
@@ -143,5 +144,5 @@ def stretched(
 
 
 def box(lam: Array, weights: Array) -> Array:
-    """C_i = ω_i/(λ Σω), columns x rows."""
+    """Return C_i = ω_i/(λ Σω), columns x rows."""
     return np.asarray(weights / (lam[:, None] * weights.sum()))

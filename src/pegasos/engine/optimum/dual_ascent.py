@@ -1,4 +1,4 @@
-"""Dual ascent with certificates: epochs of SDCA; each (class, λ) stops by itself, one that crawls is solved by another method."""
+"""Epochs of SDCA with certificates; predictors that would need many more are solved by another method."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Array = np.ndarray[Any, Any]
 
 
 class DualAscent(EpochSolver):
-    """The state of all predictors (classes x λ): who has reached tol, and with which gap.
+    """Dual ascent for all predictors (classes x λ), each until its relative gap is at most `tol`.
 
-    `codes` and `weights` (ω) are those of the training rows, in the order of the walk's members. A predictor that the exact
-    solver solves is kept aside: the walk itself does not know of it, and its column rests unless others need it.
+    `codes` and `weights` (ω) belong to the training rows, in the order of the walk's members. A predictor
+    solved by the exact solver is kept in `solved`; its column rests unless other predictors share it.
     """
 
     def __init__(
@@ -44,20 +44,19 @@ class DualAscent(EpochSolver):
         self.done = np.zeros(shape, dtype=bool)
         self.relative = np.full(shape, np.inf)
         self.history: list[Array] = []
-        self._pairs: list[
-            Array
-        ] = []  # P and D of who walked, after each epoch (2 x members, nan for others)
+        #: P and D after each epoch (2 x predictors), nan for predictors at rest.
+        self._pairs: list[Array] = []
         self._verified = self._prepared = False
         self._kept: dict[int, tuple[Array, float, Array]] = {}
         self.solved: dict[int, Optimum] = {}
-        self._passing: set[int] = set()  # solved for those who read now; their columns walk on
-        self.untouched_until = (
-            0  # an epoch: until then all walk, for those who want to see every stage
-        )
+        #: Predictors solved only to be read now; their columns walk on.
+        self._passing: set[int] = set()
+        #: Epoch until which no predictor is solved, so that every stage can be read.
+        self.untouched_until = 0
 
     @property
     def finished(self) -> bool:  # type: ignore[override]
-        """Whether all members have reached tol, by exact scores."""
+        """Whether all predictors have reached tol by exact scores."""
         return bool(self.done.all()) and self.verify()
 
     @property
@@ -65,7 +64,7 @@ class DualAscent(EpochSolver):
         return self.relative.reshape(-1)
 
     def prepare(self) -> None:
-        """Solve at once those for which no epoch is worth while; who was solved only to be read goes on."""
+        """Solve predictors for which epochs are skipped; predictors solved only to be read walk on."""
         if self._passing:
             self._resume_passing()
         if self._prepared:
@@ -112,17 +111,15 @@ class DualAscent(EpochSolver):
 
     @property
     def gap_curve(self) -> list[Array]:
-        """The relative gaps (classes x λ) after each epoch, and at the end of what came after the last one."""
+        """Relative gaps (classes x λ) after each epoch, and after the method that followed."""
         return [*self.history, self.relative.copy()] if self._passing else self.history
 
     def courses(self) -> list[Array]:
-        """P and D of each member (steps x 2): after each epoch that it walked, then after each round of what solved it."""
+        """Return P and D of each predictor (steps x 2) after its epochs and the rounds of its method."""
         found = []
         for member in range(self.done.size):
-            rounds = np.array(self.solved[member].course if member in self.solved else ()).reshape(
-                -1, 2
-            )
-            found.append(self._member_lams[member] * rounds)
+            course = self.solved[member].course if member in self.solved else ()
+            found.append(self._member_lams[member] * np.array(course).reshape(-1, 2))
         if self._pairs:
             walked = np.array(self._pairs).transpose(2, 0, 1)
             found = [
@@ -132,38 +129,28 @@ class DualAscent(EpochSolver):
         return found
 
     def certificate(self) -> Certificate:
-        """P and D of each member (class by class), from the walk's own scores and coefficients, or as it was solved."""
-        if (
-            len(self.solved) == self.done.size
-        ):  # all columns are solved: scores of the walk are not needed
+        """Return P and D of each predictor, from the scores of the walk or as it was solved."""
+        if len(self.solved) == self.done.size:  # scores of the walk are not needed
             state = Certificate(np.empty(self.done.size), np.empty(self.done.size))
         else:
             scores, bias = self.walk.settled_scores()
             signs = np.repeat(self.labels, len(self.lams), axis=0)
             values = (self._member_lams, self.weights, signs, scores, self.walk.coefficients())
-            state = certificate_of(
-                self.walk.method.loss,
-                *values,
-                bias=bias,
-                columns=self.member_columns(),
-                rows=self.rows,
-            )
+            places = {"bias": bias, "columns": self.member_columns(), "rows": self.rows}
+            state = certificate_of(self.walk.method.loss, *values, **places)
         for member, optimum in self.solved.items():
             lam = self._member_lams[member]
             state.primal[member], state.dual[member] = lam * optimum.primal, lam * optimum.bound
         return state
 
     def verify(self) -> bool:
-        """Whether all are done by scores free of the walk's rounding; those that are not go on."""
+        """Tell whether all are done by scores without accumulated rounding; the others walk on."""
         if self._verified:
             return True
         if len(self.solved) < self.done.size:
             self.refresh()
             relative = self.certificate().relative
-            kept = [
-                *self._kept,
-                *self.solved,
-            ]  # their columns went on for others: their own gap is the one they had
+            kept = [*self._kept, *self.solved]  # their columns may have walked on for others
             relative[kept] = self.relative.reshape(-1)[kept]
             self.relative = relative.reshape(self.done.shape)
             self.done = self.relative <= self.tol
@@ -175,19 +162,18 @@ class DualAscent(EpochSolver):
         return self._verified
 
     def refresh(self) -> None:
-        """Scores free of the walk's rounding, for those who were not solved."""
+        """Recompute the scores of predictors that were not solved."""
         if len(self.solved) < self.done.size:
             walking = np.setdiff1d(np.arange(self.done.size), list(self.solved))
             self.walk.refresh(np.unique(self.member_columns()[walking]))
 
     def predictors(self) -> tuple[Array, Array]:
-        """The dual coefficients (or weights) of each member, as they were when it was done."""
+        """Return the dual coefficients (or weights) and biases of predictors, as they were when done."""
         if len(self.solved) == self.done.size:  # all columns are solved
             found = [self.solved[member] for member in range(self.done.size)]
-            vectors = np.stack([self._all_rows(optimum.vector) for optimum in found]).astype(
-                self.walk.rows.dtype, copy=False
-            )
-            return vectors, np.array([optimum.bias for optimum in found])
+            vectors = np.stack([self._all_rows(optimum.vector) for optimum in found])
+            bias = np.array([optimum.bias for optimum in found])
+            return vectors.astype(self.walk.rows.dtype, copy=False), bias
         vectors, bias = self.walk.vectors()
         columns = self.member_columns()
         vectors, bias = vectors[columns], bias[columns]
@@ -211,9 +197,8 @@ class DualAscent(EpochSolver):
         if members:
             vectors = np.stack([self._all_rows(self.solved[member].vector) for member in members])
             bias = np.array([self.solved[member].bias for member in members])
-            scores[members] = self.walk.rows.evaluate(index, vectors.astype(scores.dtype)) + bias[
-                :, None
-            ].astype(scores.dtype)
+            own = self.walk.rows.evaluate(index, vectors.astype(scores.dtype))
+            scores[members] = own + bias[:, None].astype(scores.dtype)
         return scores
 
     def resume(self, saved: dict[str, Any]) -> None:
@@ -223,7 +208,7 @@ class DualAscent(EpochSolver):
         self.verify()
 
     def save(self) -> dict[str, Any]:
-        """What a later fit needs to go on; of those that were solved the dual coefficients."""
+        """Return what a later fit needs to continue."""
         for member, optimum in self.solved.items():
             row, number = divmod(member, len(self.lams))
             self.walk.separate(row, number)
@@ -232,11 +217,11 @@ class DualAscent(EpochSolver):
             self.walk.adopt(int(self.walk.column_of()[row, number]), coefficients)
         return self.walk.save()
 
-    # -- who walks, who rests, who is solved ---------------------------------------------------------------------------
+    # -- walking, resting and solved predictors --------------------------------------------------------
 
     @cached_property
     def _bounds(self) -> Array:
-        """The box of each λ."""
+        """C_i for each λ."""
         return box(self.lams, self.weights)
 
     def _target(self, member: int) -> Target:
@@ -244,7 +229,7 @@ class DualAscent(EpochSolver):
         return Target(self.labels[row], self._bounds[number])
 
     def _solve(self, members: Array) -> None:
-        """Solve these for good, from where the walk has brought them."""
+        """Solve these predictors, starting from their coefficients in the walk."""
         if not len(members):
             return
         assert self.exact is not None
@@ -254,9 +239,7 @@ class DualAscent(EpochSolver):
             start = self.walk.coefficients()[columns][:, self.rows].astype(np.float64)
         targets = [self._target(int(member)) for member in members]
         if self.exact.warm_path or (not self.epoch and self.exact.follows_path):
-            found = self.exact.solve_path(
-                targets, [divmod(int(member), len(self.lams))[0] for member in members]
-            )
+            found = self.exact.solve_path(targets, (members // len(self.lams)).tolist())
         else:
             found = self.exact.solve(targets, start)
         for member, optimum in zip(members, found, strict=True):
@@ -265,7 +248,7 @@ class DualAscent(EpochSolver):
         self.done.reshape(-1)[members] = True
 
     def _stretch(self, state: Certificate) -> None:
-        """The gaps of those who have not arrived, at the best length of w; who arrives so is kept at that length."""
+        """Compute gaps at the best length of w; predictors that reach tol at that length are done."""
         if not self.walk.method.loss.linear_dual:
             return
         scores, bias = self.walk.settled_scores()
@@ -274,14 +257,9 @@ class DualAscent(EpochSolver):
         lengths: dict[int, tuple[float, float]] = {}
         for member in np.flatnonzero(~self.done.reshape(-1)).tolist():
             column = columns[member]
-            lengths[member] = self._best_length(
-                member, column, scores[column][self.rows] + bias[column]
-            )
-        near = [
-            member
-            for member, (_, primal) in lengths.items()
-            if primal - bounds[member] <= self.tol * primal
-        ]
+            own = scores[column][self.rows] + bias[column]
+            lengths[member] = self._best_length(member, column, own)
+        near = [k for k, (_, primal) in lengths.items() if primal - bounds[k] <= self.tol * primal]
         exact = dict(zip(near, self._exact_scores(columns[near]), strict=True))
         for member, own in exact.items():  # free of the walk's rounding
             lengths[member] = self._best_length(member, columns[member], own[self.rows])
@@ -298,9 +276,8 @@ class DualAscent(EpochSolver):
     def _best_length(self, member: int, column: int, scores: Array) -> tuple[float, float]:
         target, scores = self._target(member), scores.astype(np.float64)
         squared = float(self._own_coefficients(column) @ scores)
-        factor, primal = stretched(
-            target.labels, target.bounds, scores, 0.0, squared, halvings(self.tol)
-        )
+        given = (target.labels, target.bounds, scores, 0.0, squared)
+        factor, primal = stretched(*given, halvings(self.tol))
         return float(factor), float(primal)
 
     def _stretched(
@@ -310,21 +287,15 @@ class DualAscent(EpochSolver):
         vectors, bias = self.walk.vectors()
         vector = c if self.walk.rows.dual else vectors[column].astype(np.float64)
         dual = np.clip(target.labels * c, 0.0, target.bounds)
-        return Optimum(
-            factor * vector,
-            factor * self.walk.method.constant * bias[column],
-            dual,
-            primal,
-            bound,
-            0,
-        )
+        bias = factor * self.walk.method.constant * bias[column]
+        return Optimum(factor * vector, bias, dual, primal, bound, 0)
 
     def _own_coefficients(self, column: int) -> Array:
-        """Those of the training rows in a column, as the walk has them now."""
+        """Return the current coefficients of the training rows in a column."""
         return np.asarray(self.walk.coefficients()[column][self.rows].astype(np.float64))
 
     def _exact_scores(self, columns: Array) -> Array:
-        """All rows' scores in some columns, computed anew."""
+        """Recompute the scores of all rows in some columns."""
         walk = self.walk
         if not walk.rows.dual or not len(columns):
             return walk.scores()[columns].astype(np.float64)
@@ -336,7 +307,7 @@ class DualAscent(EpochSolver):
         )
 
     def _resume_passing(self) -> None:
-        """As if nothing had happened."""
+        """Let predictors that were solved only to be read walk on."""
         for member in self._passing:
             del self.solved[member]
         self.done.reshape(-1)[list(self._passing)] = False
@@ -345,7 +316,7 @@ class DualAscent(EpochSolver):
         self._rest()
 
     def _all_rows(self, vector: Array) -> Array:
-        """Coefficients of the training rows among those of all rows; weights of features stay as they are."""
+        """Return coefficients of all rows, zero outside the training rows; weights are unchanged."""
         if not self.walk.rows.dual or len(vector) == self.walk.rows.count:
             return vector
         spread = np.zeros(self.walk.rows.count)
@@ -353,7 +324,7 @@ class DualAscent(EpochSolver):
         return spread
 
     def _finish_members(self, reached: Array) -> None:
-        """Note who has reached tol; a member whose column goes on for others keeps what it has now."""
+        """Mark predictors that have reached tol, with a copy where their column walks on for others."""
         new = reached & ~self.done
         self.done |= reached
         if not new.any():
@@ -365,15 +336,11 @@ class DualAscent(EpochSolver):
             if not self.done[columns == column].all():
                 if vectors is None or scores is None:
                     (vectors, bias), scores = self.walk.vectors(), self.walk.scores()
-                member = row * len(self.lams) + number
-                self._kept[int(member)] = (
-                    vectors[column].copy(),
-                    float(bias[column]),
-                    scores[column].copy(),
-                )
+                own = (vectors[column].copy(), float(bias[column]), scores[column].copy())
+                self._kept[int(row * len(self.lams) + number)] = own
 
     def _rest(self) -> None:
-        """A column walks as long as one of its λ is not done."""
+        """Rest columns of which all λ are done."""
         resting = np.ones(self.walk.active, dtype=bool)
         if not self.done.all():
             resting[self.walk.column_of()[~self.done]] = False

@@ -1,4 +1,4 @@
-"""A walk: the sequence of steps of all columns that share draws, taken block by block and stopped wherever one likes."""
+"""A walk: the steps of all columns that share draws, taken block by block; it can stop after any step."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pegasos.engine.walk.rules import Method
 
 Array = np.ndarray[Any, Any]
 
-#: Examples that the row-by-row walk takes between two looks at the clock and the keyboard.
+#: Examples between two checks for an interruption in a row-by-row walk.
 ROW_CHUNK = 8192
 
 
@@ -61,19 +61,12 @@ class Walk:
         self._dual = True if method.rule.reads_own else None
         self._columns = self._new_columns(sorted_params)
         self._block_size = method.batch * max(1, (ROW_CHUNK if by_rows else block) // method.batch)
-        self._first = self._done = self._size = (
-            0  # the block's first example in the draws, how many are walked, its size
-        )
+        # Of the block: its first example in the draws, examples walked, its size.
+        self._first = self._done = self._size = 0
         self._cross: Array = read_only(np.empty((0, 0), dtype=rows.dtype))
         codes_of = (method.rule.code, method.loss.code, method.batch, float(method.constant))
-        switches = (
-            method.projecting,
-            method.averaging,
-            method.tracking,
-            rows.dual,
-            method.rule.reads_own,
-        )
-        self._mode = Mode(*codes_of, *switches)
+        switches = (method.projecting, method.averaging, method.tracking)
+        self._mode = Mode(*codes_of, *switches, rows.dual, method.rule.reads_own)
 
     # -- arrays ------------------------------------------------------------------------------------------------------
 
@@ -97,7 +90,7 @@ class Walk:
 
     @cached_property
     def _state(self) -> State:
-        """Zeros, until somebody walks."""
+        """Solver state, allocated on first use."""
         most, dtype, rows = self._most, self.rows.dtype, self.rows
         length = rows.count if rows.dual or self.method.rule.reads_own else 0
         summed = (rows.count if rows.dual else rows.width) if self.method.averaging else 0
@@ -116,7 +109,7 @@ class Walk:
 
     @cached_property
     def _block(self) -> Block:
-        """Room for a block."""
+        """Arrays of a block, allocated on first use."""
         most, size, dtype = self._most, self._block_size, self.rows.dtype
         clocked = size if self.method.averaging and not self.rows.dual else 0
         return Block(
@@ -132,7 +125,7 @@ class Walk:
     # -- walking -----------------------------------------------------------------------------------------------------
 
     def advance(self, step: int) -> None:
-        """Walk until `step` steps are done. Where one stops does not change what is walked."""
+        """Walk until `step` steps are done; the result does not depend on where walks stop."""
         kind = "rows" if self.by_rows else "block"
         with announced(kind, self.rows.dtype):
             while self.step < step:
@@ -188,7 +181,7 @@ class Walk:
             self._close_block()
 
     def _open_block(self) -> None:
-        """Blocks lie on a fixed grid of draws, so that a resumed walk sees the blocks of an unbroken one."""
+        """Read a block of draws; blocks lie on a fixed grid, so that a resumed walk has the same ones."""
         batch, size = self.method.batch, self._block_size
         position = (self.step - self.origin) * batch
         self._first = position // size * size
@@ -202,10 +195,9 @@ class Walk:
         block.changes[:] = 0
         block.clocked[:] = 0
         if size > batch or self.method.projecting:
-            # from a stored matrix the compiled code picks the entries that it needs
-            self._cross = (
-                self.rows.K if self.rows.stored else read_only(self.rows.cross(block.drawn))
-            )
+            # From a stored matrix the compiled code picks the entries that it needs.
+            stored = self.rows.stored
+            self._cross = self.rows.K if stored else read_only(self.rows.cross(block.drawn))
 
     def _close_block(self) -> None:
         active, block, state = self.active, self._block, self._state
@@ -222,11 +214,11 @@ class Walk:
 
     @property
     def active(self) -> int:
-        """Columns that are distinct by now."""
+        """Number of distinct columns."""
         return int(self._columns.active[0])
 
     def column_of(self) -> Array:
-        """For each class and param (in the order given) its column by now: classes x params."""
+        """Return the column of each class and param (classes x params)."""
         columns = self._columns
         found = np.empty((len(self.classes), len(self._order)), dtype=np.int64)
         position = {int(code): row for row, code in enumerate(self.classes)}
@@ -236,14 +228,14 @@ class Walk:
         return found
 
     def _with_pending(self, base: Array, pending: Array) -> Array:
-        """`base` after the changes of the block under way, which stays as it is: a look must not move any bits."""
+        """Return `base` plus the changes of the current block, which is left as it is."""
         result = base[: self.active].copy()
         if not self.by_rows and self._done != self._size:
             self.rows.add(self._block.drawn, pending[: self.active], result)
         return result
 
     def vectors(self) -> tuple[Array, Array]:
-        """The raw vector of each column: coefficients (dual) or weights (primal), and the bias."""
+        """Return the raw vector of each column, coefficients (dual) or weights (primal), and its bias."""
         state, active = self._state, self.active
         scale = state.scale[:active]
         if self.rows.dual:
@@ -254,7 +246,7 @@ class Walk:
         return vectors, scale * state.bias[:active]
 
     def sums(self) -> tuple[Array, Array]:
-        """Σ c_τ V_τ over the steps so far, c_τ = 1/τ (Pegasos) or 1 (Perceptron): float64, as it is a difference."""
+        """Return Σ c_τ V_τ over all steps in float64, where c_τ = 1/τ (Pegasos) or 1 (Perceptron)."""
         state, active = self._state, self.active
         clock = state.clock[:active]
         if self.rows.dual:
@@ -266,7 +258,7 @@ class Walk:
         return total, clock * state.bias[:active] - state.sum_bias[:active]
 
     def scores(self, index: Array | None = None) -> Array:
-        """The raw scores of all rows, or of chosen ones (columns x rows), with the constant feature."""
+        """Return raw scores of all or chosen rows (columns x rows), with the constant feature."""
         state, active = self._state, self.active
         if not self.rows.dual:
             vectors, bias = self.vectors()
@@ -289,22 +281,22 @@ class Walk:
         return scores
 
     def settled_scores(self) -> tuple[Array, Array]:
-        """The scores of all rows as they lie in memory, without the constant feature, and that one's part of each column."""
+        """Return the scores of all rows without the constant feature, not copied, and its part in each column."""
         self._settle()
         weights, bias = self._state.weights[: self.active], self._state.bias[: self.active]
         scores = weights if self.rows.dual else np.ascontiguousarray(self.rows.products(weights).T)
         return scores, self.method.constant * bias
 
     def coefficients(self) -> Array:
-        """The dual coefficients y·a of each column (only where they are kept)."""
+        """Return the dual coefficients y·a of each column (only of rules that read them)."""
         return self._state.coefficients[: self.active]
 
     def take_losses(self) -> Array:
-        """The summed losses of the examples drawn since the last call, one number a column."""
+        """Return the summed losses of the examples drawn since the last call, by column."""
         return self._take(self._state.loss)
 
     def take_mistakes(self) -> Array:
-        """How many changes each column made since the last call."""
+        """Return the number of changes since the last call, by column."""
         return self._take(self._state.mistakes)
 
     def _take(self, counted: Array) -> Array:
@@ -313,16 +305,12 @@ class Walk:
         return taken
 
     def save(self) -> dict[str, Any]:
-        """What a later walk over the same rows (or, in the primal, over any rows) needs to go on from here."""
+        """Return what a later walk over the same rows (in the primal, any rows) needs to continue."""
         vectors, bias = self.vectors()
         state, active = self._state, self.active
         frozen = self._columns.frozen[:active].copy()
-        saved: dict[str, Any] = {
-            "step": self.step,
-            "vectors": vectors,
-            "bias": bias,
-            "frozen": frozen,
-        }
+        saved: dict[str, Any] = {"step": self.step, "vectors": vectors}
+        saved |= {"bias": bias, "frozen": frozen}
         if self.method.rule.reads_own:
             saved["coefficients"] = state.coefficients[:active].copy()
         if self.method.averaging:
@@ -333,7 +321,7 @@ class Walk:
         return saved
 
     def resume(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave; columns must not merge (they would have to be found alike again)."""
+        """Continue from what `save` returned; columns must not merge."""
         state = self._state
         self.step = saved["step"]
         state.bias[:] = saved["bias"]
@@ -352,7 +340,7 @@ class Walk:
             state.norm[:] = saved["norm"]
 
     def refresh(self, columns: Array | None = None) -> None:
-        """Compute scores of all rows (all columns, or some) anew from the coefficients: rounding errors of many changes go."""
+        """Recompute the scores of all rows from the coefficients, without accumulated rounding errors."""
         if not self.rows.dual:
             return
         state, active = self._state, self.active
@@ -386,7 +374,7 @@ class Walk:
         columns.active[0] = new + 1
 
     def adopt(self, column: int, coefficients: Array) -> None:
-        """Give one column other dual coefficients (one a row), at a moment between two steps."""
+        """Replace the dual coefficients of a column between two steps."""
         self._settle()
         state = self._state
         change = (coefficients - state.coefficients[column]).astype(self.rows.dtype)
@@ -396,11 +384,11 @@ class Walk:
         self.rows.add(index, change[None, index], state.weights[column : column + 1])
 
     def _settle(self) -> None:
-        """Add the changes of the block under way; what is left of it is opened anew."""
+        """Add the changes of the current block; its other draws are read again."""
         if not self.by_rows and self._done != self._size:
             self._close_block()
             self._done = self._size = 0
 
     def rest(self, resting: Array) -> None:
-        """Let these of the columns rest (a mask), and ask the others."""
+        """Let the columns of this mask rest, and the others walk."""
         self._columns.frozen[: self.active] = resting
