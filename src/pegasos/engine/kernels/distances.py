@@ -6,6 +6,7 @@ b agree, so pairs that lie near each other are computed once more from the diffe
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, NamedTuple
 
@@ -85,16 +86,15 @@ class Pairs:
         b_norms = a_norms if self.symmetric else squared_norms(self._b)
         # Written so that NaN, from the mean of huge numbers, is an overflow as well.
         if not 2 * (a_norms.max(initial=0) + b_norms.max(initial=0)) <= np.finfo(self.dtype).max:
-            remedy = "scale X (for example StandardScaler)" + (
-                " or use float64" if self.dtype == np.float32 else ""
-            )
+            wider = " or use float64" if self.dtype == np.float32 else ""
+            remedy = f"scale X (for example StandardScaler){wider}"
             raise ValueError(f"squared distances overflow {self.dtype}; {remedy}")
         self._bound = self.dtype.type(np.finfo(self.dtype).eps / ACCURACY[self.dtype.name])
         self._a_norms = a_norms.astype(self.dtype)
         self._b_norms = b_norms.astype(self.dtype)
 
     def _leave_out_constants(self) -> None:
-        """Columns that are 0 in all centred rows, such as edges of pictures, add nothing: products are shorter without them."""
+        """Leave out columns that are constant, such as edges of pictures: products are shorter without them."""
         used = self._a.any(axis=0)
         if not self.symmetric:
             used |= self._b.any(axis=0)
@@ -103,7 +103,7 @@ class Pairs:
             self._b = self._a if self.symmetric else np.compress(used, self._b, axis=1)
 
     def _tile_edge(self) -> int:
-        """Rows and columns of a tile whose work stays below the limit."""
+        """Return the rows and columns of a tile whose work stays below the limit."""
         width = self._x.shape[1] * max(_density(self._x), _density(self._z))
         limit = TILE_ABSOLUTES if self.measure == "manhattan" else TILE_PRODUCTS
         edge = TILE
@@ -112,15 +112,14 @@ class Pairs:
         return edge
 
     def tile(self, rows: Index, columns: Index, out: NDArray[Any] | None = None) -> NDArray[Any]:
-        """Values between X[rows] and Z[columns], written into `out` if given.
+        """Return values between X[rows] and Z[columns], written into `out` if given.
 
         >>> Pairs("manhattan", np.array([[0.0, 0.0], [3.0, 4.0]])).tile(np.array([1]), slice(0, 1))
         array([[7.]])
         """
         if out is None:
-            out = np.empty(
-                (_length(rows, self.shape[0]), _length(columns, self.shape[1])), dtype=self.dtype
-            )
+            shape = _length(rows, self.shape[0]), _length(columns, self.shape[1])
+            out = np.empty(shape, dtype=self.dtype)
         if out.size == 0:
             return out
         if not out.flags.c_contiguous:
@@ -159,9 +158,9 @@ class Pairs:
             _fill_by_differences(x, z, near, out)
 
     def _refill_squared(self, x: Any, z: Any, out: NDArray[Any]) -> Near | None:
-        """Compute a float32 tile in float64; returns which pairs are near even then.
+        """Compute a float32 tile in float64; return the pairs that are near even then.
 
-        It starts from the original rows: the centred ones are rounded, and near rows may differ by little more.
+        Original rows are read, because centered ones are rounded and near rows differ by little more.
         """
         a, b = x.astype(np.float64), z.astype(np.float64)
         if not self._sparse:
@@ -170,15 +169,14 @@ class Pairs:
         a_norms, b_norms = squared_norms(a), squared_norms(b)
         wide = np.empty(out.shape)
         self._multiply(a, b, wide)
-        near = _complete_squares(
-            wide, a_norms, b_norms, np.finfo(np.float64).eps / ACCURACY[self.dtype.name]
-        )
+        bound = np.finfo(np.float64).eps / ACCURACY[self.dtype.name]
+        near = _complete_squares(wide, a_norms, b_norms, bound)
         out[...] = wide
         return near
 
 
 def squared_norms(X: Any) -> NDArray[np.float64]:
-    """||x||^2 of each row x, summed in float64, for dense or CSR X.
+    """Return ||x||^2 of each row x, summed in float64, for dense or CSR X.
 
     >>> squared_norms(np.array([[3.0, 4.0]], dtype=np.float32))
     array([25.])
@@ -192,7 +190,7 @@ def squared_norms(X: Any) -> NDArray[np.float64]:
 
 
 def self_values(measure: Measure, X: Any) -> NDArray[Any]:
-    """The measure between each row and itself, in X's dtype: ||x||^2 for "inner", 0 for distances.
+    """Return the measure between each row and itself in X's dtype: ||x||^2 for "inner", else 0.
 
     >>> self_values("inner", np.array([[3.0, 4.0]])), self_values("squared", np.array([[3.0, 4.0]]))
     (array([25.]), array([0.]))
@@ -204,7 +202,7 @@ def self_values(measure: Measure, X: Any) -> NDArray[Any]:
 
 
 def fill_matrix(pairs: Pairs, transform: Transform) -> NDArray[Any]:
-    """All values between the rows of X and of Z, each tile mapped in place by `transform`.
+    """Return all values between the rows of X and Z, each tile mapped in place by `transform`.
 
     >>> fill_matrix(
     ...     Pairs("inner", np.eye(2), np.array([[3.0, 4.0]])),
@@ -216,15 +214,8 @@ def fill_matrix(pairs: Pairs, transform: Transform) -> NDArray[Any]:
     n_rows, n_columns = pairs.shape
     width = max(1, min(pairs.edge, n_columns))
     height = pairs.edge**2 // width
-    return _fill(
-        pairs,
-        transform,
-        [
-            (rows, columns)
-            for rows in _slices(n_rows, height)
-            for columns in _slices(n_columns, width)
-        ],
-    )
+    tiles = itertools.product(_slices(n_rows, height), _slices(n_columns, width))
+    return _fill(pairs, transform, list(tiles))
 
 
 def fill_gram(pairs: Pairs, transform: Transform) -> NDArray[Any]:
@@ -266,7 +257,7 @@ def _fill(
 
 
 class Near(NamedTuple):
-    """Pairs of a tile that are computed once more: where they are."""
+    """Places of the pairs of a tile that are computed once more."""
 
     rows: NDArray[np.int64]
     columns: NDArray[np.int64]
@@ -280,7 +271,7 @@ def _squares_from_products(
     bound: Any,
     counts: NDArray[np.int64],
 ) -> int:
-    """||a||^2 + ||b||^2 - 2 a.b in place; how many of a row's pairs are near goes to `counts`, of all is returned."""
+    """Compute ||a||^2 + ||b||^2 - 2 a.b in place; count near pairs by row, and return their number."""
     minus_two = products.dtype.type(-2)
     total = 0
     for i in range(products.shape[0]):
@@ -304,7 +295,7 @@ def _find_near(
     rows: NDArray[np.int64],
     columns: NDArray[np.int64],
 ) -> None:
-    """Where the near pairs are that were counted."""
+    """Find the places of the near pairs that were counted."""
     place = 0
     for i in range(squares.shape[0]):
         end, row, own_bound, j = place + counts[i], squares[i], bound * a_norms[i], 0
@@ -318,11 +309,11 @@ def _find_near(
 def _complete_squares(
     products: NDArray[Any], a_norms: NDArray[Any], b_norms: NDArray[Any], bound: Any
 ) -> Near | None:
-    """Products become squared distances; which pairs have ||a - b||^2 <= bound (||a||^2 + ||b||^2); None if no pair has.
+    """Turn products into squared distances; return the pairs with ||a - b||^2 <= bound (||a||^2 + ||b||^2).
 
-    The product's rounding error is about eps (||a||^2 + ||b||^2), so with bound = eps / ACCURACY whatever lies above it has about
-    that relative accuracy (measured: at worst 9e-4 in float32).
-    Equal rows and negative results are always below the bound, which is why nothing has to be clipped at 0.
+    The product's rounding error is about eps (||a||^2 + ||b||^2), so that with bound = eps / ACCURACY all
+    values above the bound have about that relative accuracy (measured: at worst 9e-4 in float32). Equal
+    rows and negative results are always below it, so that nothing has to be clipped at 0.
     """
     counts = np.empty(len(products), dtype=np.int64)
     with announced("distances", products.dtype):
@@ -335,16 +326,16 @@ def _complete_squares(
 
 
 def _fill_by_differences(x: Any, z: Any, near: Near, out: NDArray[Any]) -> None:
-    width = (
-        max(np.diff(x.indptr).max(), np.diff(z.indptr).max()) if sparse.issparse(x) else x.shape[1]
-    )
-    for part in _slices(len(near.rows), max(1, CHUNK // max(1, int(width)))):
+    width = x.shape[1]
+    if sparse.issparse(x):
+        width = int(max(np.diff(x.indptr).max(), np.diff(z.indptr).max()))
+    for part in _slices(len(near.rows), max(1, CHUNK // max(1, width))):
         i, j = near.rows[part], near.columns[part]
         out[i, j] = squared_norms(x[i].astype(np.float64) - z[j].astype(np.float64))
 
 
 def _direct(x: Any, z: Any, metric: str) -> NDArray[np.float64]:
-    """Distances by differences, number by number; what computes them is loaded by whoever needs it."""
+    """Return distances by differences, number by number (SciPy is loaded when it is needed)."""
     from scipy.spatial.distance import cdist
 
     return np.asarray(cdist(x, z, metric))
@@ -360,12 +351,12 @@ def _manhattan(x: Any, z: Any) -> NDArray[np.float64]:
 
 
 def _short_indices(x: Any) -> Any:
-    """A tile with 32-bit indices, which is all that scikit-learn's compiled code takes; a tile never needs more."""
+    """Return a tile with 32-bit indices, which scikit-learn's compiled code requires."""
     return type(x)((x.data, x.indices.astype(np.int32), x.indptr.astype(np.int32)), shape=x.shape)
 
 
 def canonical(X: Any) -> Any:
-    """X itself if its rows can be read as they are, otherwise the nearest copy whose rows can."""
+    """Return X if it is contiguous or canonical CSR, else such a copy."""
     if not sparse.issparse(X):
         X = np.ascontiguousarray(X)
     elif X.format != "csr":
@@ -381,14 +372,13 @@ def canonical(X: Any) -> Any:
 
 
 def _like(X: Any, Z: Any) -> Any:
-    """Z in the dtype and the storage (dense or CSR) of X."""
+    """Return Z in the dtype and the storage (dense or CSR) of X."""
     if sparse.issparse(X):
         Z = type(X)(Z)
     elif sparse.issparse(Z):
         Z = Z.toarray()
-    return canonical(
-        Z.astype(X.dtype, copy=False) if hasattr(Z, "astype") else np.asarray(Z, dtype=X.dtype)
-    )
+    has_dtype = hasattr(Z, "astype")
+    return canonical(Z.astype(X.dtype, copy=False) if has_dtype else np.asarray(Z, dtype=X.dtype))
 
 
 def _density(X: Any) -> float:

@@ -1,4 +1,4 @@
-"""How many threads work may use now, how to hold BLAS to one, and how to work on blocks in that many threads."""
+"""Number of threads that work may use, BLAS held to one thread, and blocks of work in threads."""
 
 from __future__ import annotations
 
@@ -29,15 +29,16 @@ def _controller() -> ThreadpoolController:
 
 
 def blas_threads() -> int:
-    """Threads that work may use now: the smallest limit of the loaded BLAS libraries, at least 1, or what `our_threads` keeps.
+    """Return the threads that work may use: the smallest limit of the loaded BLAS libraries.
+
+    Inside `our_threads` it is the number given there.
 
     >>> with single_threaded_blas():
     ...     blas_threads()
     1
     """
-    return _ours.get() or max(
-        1, min((library.num_threads or 1 for library in _controller().lib_controllers), default=1)
-    )
+    limits = (library.num_threads or 1 for library in _controller().lib_controllers)
+    return _ours.get() or max(1, min(limits, default=1))
 
 
 @contextmanager
@@ -144,7 +145,7 @@ def run_blocks(
 def _run_together(
     blocks: Iterator[tuple[slice, slice]], work: Callable[[slice, slice], None], workers: int
 ) -> None:
-    """This thread and others take block after block; the first error ends all, and so does Ctrl-C, after the blocks under way."""
+    """Process blocks in this thread and others until an error or Ctrl-C, which wait for current blocks."""
     lock, moment = threading.Lock(), current_deadline()
     errors: list[BaseException] = []
 
@@ -190,9 +191,9 @@ def run_each(
 def run_repeatedly(
     work: Callable[[int], bool], numbers: Sequence[int], most_workers: int | None = None
 ) -> None:
-    """Call work(number) again and again until it answers False, for all numbers, on as many threads as BLAS may use.
+    """Call work(number) for each number until it returns False, on as many threads as BLAS may use.
 
-    A number stays with its thread: what its last turn has read may still be in the cache. An error ends the turns of all.
+    A number stays with its thread, whose cache may hold what it has read. An error ends all calls.
 
     >>> left = {0: 2, 1: 5}
     >>> def work(number):
@@ -219,9 +220,10 @@ def run_repeatedly(
 
 
 def in_order(work: Callable[[int], Any], count: int, helpers: int, ahead: int) -> Iterator[Any]:
-    """Yield work(0), work(1), ... in this order, done by this thread and helpers, at most `ahead` before their turn.
+    """Yield work(0), work(1), ... in this order, computed by this thread and helpers.
 
-    A helper is woken once for all of the work: waking one for each piece takes as long as a piece of few thousand rows.
+    At most `ahead` results are computed before their turn. A helper is woken once for all of the work:
+    waking one for each item takes as long as an item of a few thousand rows.
 
     >>> list(in_order(lambda number: 10 * number, 3, helpers=1, ahead=2))
     [0, 10, 20]
@@ -249,7 +251,7 @@ class _Turns:
         self._changed = threading.Condition()
 
     def result(self, turn: int) -> Any:
-        """That of this turn; until it is there, other pieces are worked on."""
+        """Return the result of this turn, and process other items until it is there."""
         with self._changed:
             self._turn = turn
             self._changed.notify_all()
