@@ -79,7 +79,7 @@ def test_a_useless_model_is_called_that(table):
     assert answer["better_than_guessing"] is False
     assert answer["errors"]["test"]["guess"] == pytest.approx(0.1, abs=0.01)
     later = fine("run", "runs/churn/best.model", table)
-    assert "guessing" in later.out
+    assert "baseline" in later.out
     churn(seed=8).write_csv("later.csv")
     assert (
         "This model is no better than guessing"
@@ -92,7 +92,7 @@ def test_a_useful_model_is_not(tmp_path, monkeypatch):
     numbers(300).write_csv("t.csv")
     answer = fine("tune", "t.csv", *LINEAR)
     assert "no better than guessing" not in answer.out
-    assert "guess:   always guessing" in answer.out and "next:  pegasos show" in answer.out
+    assert "baseline: always guessing" in answer.out and "next:  pegasos show" in answer.out
     assert "no better than guessing" not in Path("runs/t/report.html").read_text()
 
 
@@ -158,7 +158,7 @@ def test_class_weights_are_an_axis(table):
         "balanced-error",
         "--no-page",
     ).out
-    assert "choice:  sdca linear, balanced classes, λ = " in told
+    assert "choice: sdca linear, balanced classes, λ = " in told
     usual = fine("tune", table, *LINEAR, "--metric", "balanced-error", "-o", "usual", "--json").json
     assert (
         len(usual["cells"]) == 4

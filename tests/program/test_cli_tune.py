@@ -56,7 +56,7 @@ def test_without_options_on_a_messy_table(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     written(messy(), tmp_path / "messy.csv")
     answer = fine("tune", "messy.csv")
-    for word in ("linear", "polynomial:3", "gaussian:", "choice:", "corrected for the choice"):
+    for word in ("linear", "polynomial:3", "gaussian:", "choice:", "bias-corrected"):
         assert word in answer.out
     assert "missing numbers in width" in answer.err
     assert "text column city" in answer.err

@@ -84,7 +84,7 @@ def show_errors(errors: dict[str, ErrorCount]) -> None:
         for name, found in errors.items()
         if found.error is not None and found.low is not None and found.high is not None
     ]
-    console.table(("", "rows", "mistakes", "error", "95 % interval", "guessing"), rows)
+    console.table(("", "rows", "mistakes", "error", "95 % interval", "baseline"), rows)
 
 
 def _guess(found: ErrorCount) -> str:
@@ -92,7 +92,7 @@ def _guess(found: ErrorCount) -> str:
 
 
 def show_figures(figures: dict[str, Figure], measure: Measure, positive: str | None) -> None:
-    """A metric on each kind of rows, beside what guessing would give."""
+    """Print a metric on each kind of rows, beside the baseline."""
     rows = [
         (
             name,
@@ -104,7 +104,7 @@ def show_figures(figures: dict[str, Figure], measure: Measure, positive: str | N
         for name, each in figures.items()
     ]
     of = "" if positive is None else f" of {positive!r}"
-    console.table((f"{measure.name}{of}", "rows", measure.name, "95 % interval", "guessing"), rows)
+    console.table((f"{measure.name}{of}", "rows", measure.name, "95 % interval", "baseline"), rows)
 
 
 def _shown(value: float | None, measure: Measure) -> str:
@@ -145,18 +145,19 @@ def show_tune(found: TuneRecord) -> None:
         console.show(
             f"... and {len(leading) - _SHOWN_FAMILIES} more in {Path(found.folder) / 'results.csv'}"
         )
-    console.show("", f"choice:  {cell_words(found.choice)}")
+    console.show("", f"choice: {cell_words(found.choice)}")
     if found.simplest != found.best:
         console.show(
             f"simpler: {cell_words(found.cells[found.simplest])}: smoother, and within one standard error"
         )
-    value = f"{measure.name + ':':<8} {_shown(found.choice.value, measure)} {found.decision.how}, optimistic"
+    value = f"{_shown(found.choice.value, measure)} {found.decision.how}"
+    console.show(f"{measure.name}: {value} (optimistic: it was used to choose the model)")
     if measure.name == "error":
         honest = found.honest
-        value += f"; corrected for the choice {percent(honest.error)} ({percent(honest.low)} to {percent(honest.high)})"
-    console.show(value)
+        interval = f"{percent(honest.low)} to {percent(honest.high)}"
+        console.show(f"bias-corrected: {percent(honest.error)} ({interval})")
     if choice is not None:
-        console.show(f"guess:   {guess_words(choice, measure)}")
+        console.show(f"baseline: {guess_words(choice, measure)}")
     for warning in filter(
         None,
         (
