@@ -113,12 +113,12 @@ def make_rows(
     if on_the_fly:
         return KernelRows(kernel, X)
     if base is None:
-        return GramRows(kernel.matrix(X, X))  # now: several threads will look at it
+        return GramRows(kernel.matrix(X, X), kernel, X)  # now: several threads will look at it
     values, free = base()
     K = values if free else values.copy()
     for start in range(0, len(K), 256):  # in pieces that stay in the cache
         kernel.transform(K[start : start + 256])
-    return GramRows(K)
+    return GramRows(K, kernel, X)  # of low rank they go through a factor, which needs X
 
 
 def base_values(kernel: Kernel, X: Any) -> Array:

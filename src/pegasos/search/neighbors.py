@@ -27,13 +27,25 @@ class Neighborhood:
     def __init__(self, cells: list[Cell]) -> None:
         self._cells = list(cells)
         self.family = [family_of(cell.setting) for cell in cells]
+        self._origin: dict[Any, Any] = {}
         self._places = [self._place(cell) for cell in cells]
+
+    def origin(self, cell: Cell) -> Any:
+        """Return the family of a cell; of a variant, the family of the grid that it varies."""
+        family = family_of(cell.setting)
+        return self._origin.get(family, family)
+
+    def variant(self, cell: Cell, params: dict[str, Any]) -> Cell:
+        """Return the cell with other values of some parameters."""
+        found = _with_params(cell.estimator, cell, params)
+        self._origin[family_of(found.setting)] = self.origin(cell)
+        return found
 
     def alike(self, one: int, other: int) -> bool:
         return bool(self.family[one] == self.family[other])
 
     def _infamily_of(self, cell: Cell) -> Iterator[Setting]:
-        family = family_of(cell.setting)
+        family = self.origin(cell)
         return (each.setting for each in self._cells if self.family[each.number] == family)
 
     def _place(self, cell: Cell) -> tuple[int, int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ Array = np.ndarray[Any, Any]
 SEARCH_SHARE = 0.7
 #: Families that enter the second stage at most, and standard errors of the paired difference over folds by which the best
 #: setting of a family may be behind the best of all.
-FAMILIES, BEHIND = 3, 2.0
+FAMILIES, BEHIND = 2, 2.0
 #: Scores that differ by less are equal: sums over folds are rounded.
 EQUAL = 1e-12
 
@@ -32,8 +33,9 @@ class TwoStageSearchCV(SweepCV):
     """Search a grid in two stages, then refine around the best setting.
 
     Stage 1 evaluates every setting of the grid by cross-validation on the same rows: all of them, or a stratified sample of
-    `first_rows`, on which each fold keeps its rows (and groups). Stage 2 evaluates the best setting of each family (learner,
-    type of kernel, preparation) that is not clearly behind, and their neighbors in the grid, on all rows, at most `max_rows`.
+    `first_rows`, on which each fold keeps its rows (and groups). Stage 2 evaluates the best setting of at most two families
+    (learner, type of kernel, preparation) that are not clearly behind, and their neighbors in the grid, on all rows, at most
+    `max_rows`; then the `variants` of the best setting of each of these families, and of its neighbors along λ or C.
     Then up to `refinements` rounds evaluate half steps (in log10) of λ and of the kernel width around the best setting, until
     the score stops rising by more than its standard error. The best setting is refitted on all rows.
 
@@ -48,6 +50,9 @@ class TwoStageSearchCV(SweepCV):
         Rows of the second stage.
     refinements : int, default=3
         Rounds of half steps; 0 for none.
+    variants : list of dict, default=()
+        Other values of parameters, such as `{"multiclass": "one-vs-one"}`, which only the second stage tries, one after the
+        other, each around the best settings so far.
     exhaustive : bool, default=False
         Evaluate all settings of the grid on all rows, and no others. A first stage takes place only where `max_time` is given.
     max_time : float, default=None
@@ -59,7 +64,7 @@ class TwoStageSearchCV(SweepCV):
     ----------
     cv_results_ : dict
         As in SweepCV, on the rows of the second stage; nan for settings that only the first stage evaluated. `stage` is 3 for
-        half steps, 2 for other settings of the second stage, else 1. If the first stage had a sample, its scores are
+        variants and half steps, 2 for other settings of the second stage, else 1. If the first stage had a sample, its scores are
         `split0_first_score`, ..., `mean_first_score` and `std_first_score`.
     first_rows_, search_rows_ : int
         Rows of the first and of the second stage.
@@ -100,6 +105,7 @@ class TwoStageSearchCV(SweepCV):
         first_rows: int = 2000,
         max_rows: int = 20_000,
         refinements: int = 3,
+        variants: Sequence[dict[str, Any]] = (),
         exhaustive: bool = False,
     ) -> None:
         options = {"cv": cv, "scoring": scoring, "n_jobs": n_jobs, "refit": refit, "store": store}
@@ -109,6 +115,7 @@ class TwoStageSearchCV(SweepCV):
         self.first_rows = first_rows
         self.max_rows = max_rows
         self.refinements = refinements
+        self.variants = variants
         self.exhaustive = exhaustive
 
     # -- stages ------------------------------------------------------------------------------------------------------
@@ -159,7 +166,11 @@ class TwoStageSearchCV(SweepCV):
         elif self.completed_:
             values = _means(self._first, self._metric())
             leader = int(np.nanargmax(values))
-            chosen = range(len(table.cells)) if self.exhaustive else self._leading(leader)
+            chosen = list(range(len(table.cells)))
+            if not self.exhaustive:
+                best = self._leading(self._first)
+                near = [n for each in best for n in (each, *self._grid.neighbors(each))]
+                chosen = list(dict.fromkeys(near))
             own = [number for number in chosen if self._grid.alike(number, leader)]
             rest = [number for number in chosen if number not in own]
             for part in (own, rest):
@@ -173,6 +184,8 @@ class TwoStageSearchCV(SweepCV):
             assert self._first is not None
             return self._first
         if not self.exhaustive:
+            for params in self.variants:
+                self._vary(filling, table, times, params)
             self._refine(filling, table, times)
         return table
 
@@ -180,39 +193,56 @@ class TwoStageSearchCV(SweepCV):
         """Return the metric by which settings are chosen, where there are several."""
         return self.refit if isinstance(self.refit, str) else None
 
-    def _leading(self, leader: int) -> list[int]:
-        """Return the best setting of each family that is not clearly behind, and their neighbors in the grid."""
-        assert self._first is not None
-        scores = self._first.values(self._metric())
+    def _leading(self, table: Table) -> list[int]:
+        """Return the best setting of each family that is not clearly behind, variants included."""
+        scores = table.values(self._metric())
         means, found = scores.mean(axis=1), dict[Any, int]()
+        leader = int(np.nanargmax(means))
         for number in np.argsort(-means, kind="stable"):
             behind = scores[leader] - scores[number]
             if np.isfinite(means[number]) and behind.mean() <= BEHIND * _standard_error(behind):
-                found.setdefault(self._grid.family[number], int(number))
-        best = list(found.values())[:FAMILIES]
-        return list(dict.fromkeys(n for each in best for n in (each, *self._grid.neighbors(each))))
+                found.setdefault(self._grid.origin(table.cells[number]), int(number))
+        return list(found.values())[:FAMILIES]
+
+    def _vary(self, filling: Filling, table: Table, times: float, params: dict[str, Any]) -> None:
+        """Evaluate a variant of the leading settings and of their neighbors along λ or C."""
+        fresh: list[Cell] = []
+        for number in self._leading(table):
+            best = table.cells[number]
+            alike = [cell for cell in table.cells if cell.setting.walk == best.setting.walk]
+            alike.sort(key=lambda cell: strength(cell.setting))
+            place = alike.index(best)
+            near = alike[max(0, place - 1) : place + 2]
+            fresh += [self._grid.variant(cell, params) for cell in near]
+        self._evaluate(filling, table, times, fresh)
+
+    def _evaluate(self, filling: Filling, table: Table, times: float, cells: list[Cell]) -> bool:
+        """Evaluate cells that may be new to the table; return whether any was missing and time sufficed."""
+        complete, missing = table.complete(), []
+        for cell in cells:
+            known = find_alike(cell, table.cells)
+            if known is None:
+                cell.number = len(table.cells)
+                table.extend([cell])
+            elif complete[known.number]:
+                continue
+            missing.append(known or cell)
+        if not self.completed_ or not missing:
+            return False
+        missing = [for_fewer_rows(cell, times) for cell in missing]
+        self.completed_ = filling.run(missing, self._until())
+        return self.completed_
 
     def _refine(self, filling: Filling, table: Table, times: float) -> None:
         """Evaluate half steps around the best setting, as long as they help by more than noise and time allows."""
         for _ in range(self.refinements):
-            scores = table.values(self._metric())
-            best = int(np.nanargmax(scores.mean(axis=1)))
-            steps = list(self._grid.half_steps(self.estimator, table.cells[best]))
-            known = [find_alike(cell, table.cells) for cell in steps]
-            fresh = [cell for cell, old in zip(steps, known, strict=True) if old is None]
-            for place, cell in enumerate(fresh):
-                cell.number = len(table.cells) + place
-            table.extend(fresh)
-            complete = table.complete()
-            cells = [cell for cell in known if cell is not None and not complete[cell.number]]
-            if not self.completed_ or not (cells := [*cells, *fresh]):
+            best = int(np.nanargmax(_means(table, self._metric())))
+            steps = self._grid.half_steps(self.estimator, table.cells[best])
+            if not self._evaluate(filling, table, times, steps):
                 return
-            self.completed_ = filling.run(
-                [for_fewer_rows(cell, times) for cell in cells], self._until()
-            )
             scores = table.values(self._metric())
             gain = scores[int(np.nanargmax(scores.mean(axis=1)))] - scores[best]
-            if not self.completed_ or gain.mean() <= _standard_error(gain):
+            if gain.mean() <= _standard_error(gain):
                 return
 
     # -- the choice --------------------------------------------------------------------------------------------------

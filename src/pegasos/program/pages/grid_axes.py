@@ -45,7 +45,7 @@ class Point:
 
     @property
     def in_grid(self) -> bool:
-        """Whether the cell belongs to the grid; half steps around the best cell do not."""
+        """Whether the cell belongs to the grid; variants and half steps do not."""
         return self.cell.stage != 3
 
     @property
@@ -94,8 +94,8 @@ def points_of(
 def axes_of(points: list[Point]) -> list[Axis]:
     """Return the parameters that vary in the grid of one family, and set the coordinates of its points.
 
-    λ (or the cost) comes first, then other numbers, the ones with most values first, then words. Half steps get the coordinates
-    of the nearest place.
+    λ (or the cost) comes first, then other numbers, the ones with most values first, then words. Variants and
+    half steps get the coordinates of the nearest place.
     """
     every = points
     points = [point for point in every if point.in_grid]
@@ -125,7 +125,7 @@ def axes_of(points: list[Point]) -> list[Axis]:
 
 
 def _nearest(point: Point, axis: Axis) -> Any:
-    """Return the value of an axis that is nearest to a half step, by the ratio of positive numbers."""
+    """Return the value of an axis that is nearest to a variation, by the ratio of positive numbers."""
     value: Any = point.freedom if axis.name == COST else point.values.get(axis.name)
     kernel = point.values.get("kernel")
     if isinstance(kernel, Kernel) and axis.title.startswith(f"{kernel.name} "):

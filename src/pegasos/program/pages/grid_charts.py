@@ -123,7 +123,7 @@ class Grid:
             row = {"cell": point.number, "setting": point.text, **_texts(point, part, self.measure)}
             row["mark"] = row["note"] = marks.get(place, "")
             if row["mark"] == "choice" and point.number != self.best:
-                row["note"] = f"choice, half a step from here: {self.choice.text}"
+                row["note"] = f"choice, a variation of this one: {self.choice.text}"
             row["label"] += "*" if place in second and row["label"] else ""
             row["dark"] = row["value"] is not None and _shade(row["value"], scale) > 0.55
             for axis, name in ((across, "x"), (down, "y")):

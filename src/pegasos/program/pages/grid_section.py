@@ -48,12 +48,12 @@ def _remark(grid: Grid, clickable: bool) -> str:
         where += " of stage 1, the same for all settings"
     parts = [f"{grid.measure.name.capitalize()}{unit} on {where}.", "Red frame: the choice"]
     if not grid.choice.in_grid:
-        parts[-1] += f", half a step from there ({score_text(grid.choice.value, grid.measure)})"
+        parts[-1] += f", a variation of it ({score_text(grid.choice.value, grid.measure)})"
     parts[-1] += "."
     if grid.simplest != grid.best:
         parts.append("Orange frame: the simplest setting within one standard error of it.")
     if any(point.cell.stage > 1 for point in grid.points):
-        parts.append("*: evaluated in stage 2, there or half a step away.")
+        parts.append("*: evaluated in stage 2, there or in a variation.")
     if clickable:
         parts.append("Click a cell, or its number in the table, for its confusion matrix.")
     return " ".join(parts)

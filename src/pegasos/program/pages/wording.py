@@ -201,7 +201,7 @@ def decision_words(
     if second or steps:
         drawn = "a stratified sample of " if decision.search_rows < training_rows else ""
         compared = [f"{second} of them"] if second else []
-        compared += [f"{count(steps, 'half step')} around the best one"] if steps else []
+        compared += [f"{count(steps, 'variation')} of the best ones"] if steps else []
         lines.append(
             f"Stage 2 compared {' and '.join(compared)} on {drawn}{decision.search_rows:,} rows."
         )

@@ -104,9 +104,9 @@ class CellRecord:
     `value`, `deviation` and `folds` are estimates on all rows of the search if the setting entered
     the second stage, and on the rows of the first stage otherwise. If the first stage used a sample
     of the rows, `first` is the estimate on the sample, by which all settings of the grid can be
-    compared; it is None for half steps. `stage` is 1 for settings of the first stage only, 2 for
-    those of the second stage, and 3 for half steps around the best setting, which are not part of
-    the grid.
+    compared; it is None for variations. `stage` is 1 for settings of the first stage only, 2 for
+    those of the second stage, and 3 for its variations (variants and half steps), which are not
+    part of the grid.
     """
 
     number: int
@@ -252,7 +252,7 @@ class TuneRecord:
     def comparable(self, cell: CellRecord) -> tuple[float | None, float | None]:
         """Return value and standard deviation on rows that all settings of the grid share.
 
-        They are None for half steps, which were evaluated on more rows.
+        They are None for variations, which were evaluated on more rows.
         """
         sampled = is_sampled(self.cells)
         return (cell.first, cell.first_deviation) if sampled else (cell.value, cell.deviation)
