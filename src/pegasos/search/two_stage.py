@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pegasos.engine.kernels.standard import Polynomial
 from pegasos.learners.task import is_precomputed
 from pegasos.search.advice import roughness, strength
 from pegasos.search.grid import Cell
@@ -209,6 +210,8 @@ class TwoStageSearchCV(SweepCV):
         fresh: list[Cell] = []
         for number in self._leading(table):
             best = table.cells[number]
+            if _scales_rows(params, best) and isinstance(best.learner.kernel, Polynomial):
+                continue  # far values raised to a power: one fit took minutes
             alike = [cell for cell in table.cells if cell.setting.walk == best.setting.walk]
             alike.sort(key=lambda cell: strength(cell.setting))
             place = alike.index(best)
@@ -292,3 +295,9 @@ def _standard_error(differences: Array) -> float:
     """Return the standard error of a mean over folds; of a single fold it is not known, and 0."""
     count = len(differences)
     return float(differences.std(ddof=1) / np.sqrt(count)) if count > 1 else 0.0
+
+
+def _scales_rows(params: dict[str, Any], cell: Cell) -> bool:
+    """Tell whether a variant changes the preparation of rows, not the learner."""
+    own = cell.learner.get_params()
+    return not any(name.rpartition("__")[2] in own for name in params)
