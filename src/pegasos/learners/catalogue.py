@@ -1,4 +1,4 @@
-"""What each learner declares of itself, once: command line, help, model files, the search and pages read it here.
+"""Declaration of each learner, in one place: command line, help, model files, the search and pages read it here.
 
 Nothing heavy is imported, so that help and completion can read it too.
 """

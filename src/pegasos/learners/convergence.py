@@ -32,7 +32,7 @@ class NotConverged(ConvergenceWarning):
 
     @property
     def fact(self) -> str:
-        """What happened."""
+        """Describe what happened, in one clause."""
         epochs = "1 epoch" if self.epochs == 1 else f"{self.epochs} epochs"
         return f"{self.learner} ended after {epochs} with a relative gap of {self.gap:.2g}"
 
@@ -64,7 +64,7 @@ class CellsNotConverged(ConvergenceWarning):
 
     @property
     def fact(self) -> str:
-        """What happened."""
+        """Describe what happened, in one clause."""
         return f"{self.late} of {self.cells} cells did not reach their tolerance in some fold"
 
     def __str__(self) -> str:

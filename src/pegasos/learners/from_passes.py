@@ -82,7 +82,7 @@ def predictors(
 def solve(
     learner: SDCA, blocks: Passes, chains: Sequence[Sequence[Column]]
 ) -> tuple[str, list[list[Certified]]]:
-    """What was done, in words, and the predictors of all chains (see `engine.passes.follow`)."""
+    """Return a description of the work and the predictors of all chains (see `engine.passes.follow`)."""
     if learner.multiclass != ONE_VS_REST:
         raise ValueError(
             f"multiclass={learner.multiclass!r} needs all rows in memory: in passes over the rows there is one-vs-rest "

@@ -1,4 +1,4 @@
-"""What all learners share: reading input, publishing what was learned, deciding about new rows."""
+"""Base of all learners: read input, publish fitted attributes, predict new rows."""
 
 from __future__ import annotations
 

@@ -324,7 +324,7 @@ class Pegasos(RegularizedClassifier):
     # -- going on ----------------------------------------------------------------------------------------------------
 
     def _resumable(self, task: Task) -> list[dict[str, Any]] | None:
-        """What the last fit left, if this one goes on from it."""
+        """Return the state of the last fit, if this one continues it."""
         if not self._goes_on:
             return None
         if not isinstance(self.average, bool | np.bool_):

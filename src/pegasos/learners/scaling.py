@@ -24,7 +24,7 @@ class BadlyScaled(UserWarning):
 
     @property
     def fact(self) -> str:
-        """What is the matter."""
+        """Describe the problem, in one clause."""
         size = f"a factor of 1e{math.floor(math.log10(self.ratio))}"
         columns = f"the largest numbers in columns {self.large} and {self.small}"
         return f"{columns} differ by {size}, and {self.learner} has one step size"

@@ -1,4 +1,4 @@
-"""What the place of the best cell in its grid suggests."""
+"""Advice from the position of the best cell in its grid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all searches over cells share: GridSearchCV's choice, the simplest cell that is as good, and advice."""
+"""Choice of a cell in every search: GridSearchCV's choice, the simplest cell that is as good, and advice."""
 
 from __future__ import annotations
 

@@ -19,13 +19,13 @@ RETRIES = 3
 
 @dataclass(frozen=True)
 class Shipment:
-    """What a worker needs beside the units (see `Schedule.given`): sent to every worker once."""
+    """Data that a worker needs beside the units (see `Schedule.given`): sent to every worker once."""
 
     given: dict[str, Any]
 
 
 def work_on(shipment: Shipment, units: list[Unit], on_training: bool) -> list[UnitResult]:
-    """What these units find, in their order, on this machine."""
+    """Return the results of these units, in their order, on this machine."""
     schedule = Schedule([], **shipment.given)
     found: dict[int, UnitResult] = {}
     schedule.run(

@@ -114,7 +114,7 @@ class Table:
         self.labels[cell.number, self._splits[unit.fold][1]] = labels
 
     def record(self, cell: Cell, unit: Unit) -> dict[str, Any]:
-        """What the store keeps of a cell on a fold."""
+        """Return what the store keeps of a cell on a fold."""
         kept = self.scores.get(cell.number, {}).get(unit.fold)
         return {
             "out": self._out[cell.number][unit.fold],
@@ -136,7 +136,7 @@ class Table:
     def _answers(
         self, cell: Cell, classes: Array, rows: Array, labels: Array, scores: Array
     ) -> FoldAnswers:
-        """What a cell that knows these classes (codes) says of rows."""
+        """Return the answers of a cell with these class codes on rows."""
         values = cell.learner.decision_values(scores)
         said = self._classes[classes], self._classes[labels], values
         if not self._gives_probabilities(cell):

@@ -142,7 +142,7 @@ class Schedule:
         return "gram" if 2 * gram + 2 * state <= self.budget else "on the fly"
 
     def forecast(self, units: list[Unit]) -> str:
-        """What is about to be done, in a line."""
+        """Describe the next work in one line."""
         fits, kernels = (
             sum(len(unit.group.cells) for unit in units),
             len({unit.rows_key for unit in units}),

@@ -127,7 +127,7 @@ class Setting:
 
     @property
     def walk(self) -> Setting:
-        """What cells have in common that one walk serves: all but λ or C and the stop."""
+        """Return what all cells of one walk share: everything but λ or C and the stop."""
         return dataclasses.replace(self, lam=None, C=None, stop=None)
 
     def cost(self, total_weight: float) -> float | None:

@@ -178,7 +178,7 @@ class Store:
             raise
 
     def load(self, params: str, fold: int) -> dict[str, Any] | None:
-        """What was found for this cell on this fold, or None."""
+        """Return the stored result of this cell on this fold, or None."""
         with failing_clearly(self.path):
             asked = "SELECT head, arrays FROM cells WHERE params = ? AND fold = ?"
             row = self._connection.execute(asked, (params, fold)).fetchone()

@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass
 class UnitResult:
-    """What one unit found, cell by cell (in the order of the group's cells).
+    """Results of one unit, cell by cell (in the order of the group's cells).
 
     labels are codes of the sweep's classes for the fold's test rows; scores are (cells, test rows, predictors), where predictors
     belong to the fold's classes (one for two classes), or with one-vs-one to their pairs.

@@ -34,7 +34,7 @@ THIN_ROWS = 1 << 16
 
 
 class Part(NamedTuple):
-    """What a function returns for a block: arrays that are added over the blocks."""
+    """Result of a function for one block: arrays that are added over the blocks."""
 
     sums: tuple[Array, ...]
 

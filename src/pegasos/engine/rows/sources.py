@@ -28,7 +28,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Rows(Protocol):
-    """What methods ask of rows, explicit features or a kernel; classes of rows differ in nothing else.
+    """Interface of rows to methods, for explicit features and kernels.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Problem(NamedTuple):
-    """What is known of each row: class code, weight, K_ii (with the constant feature)."""
+    """Class code, weight and K_ii (with the constant feature) of each row."""
 
     codes: Array
     weight: Array
@@ -66,7 +66,7 @@ class Block(NamedTuple):
 
 
 class Mode(NamedTuple):
-    """What to do: codes of the rule and the loss, examples a step, constant feature (0 or 1), and five switches."""
+    """Settings of a loop: codes of the rule and the loss, examples a step, constant feature (0 or 1), and five switches."""
 
     rule: int
     loss: int

@@ -28,7 +28,7 @@ _UNKNOWN = "no formula for this loss"
 
 @dataclass(frozen=True)
 class Loss:
-    """What is known of a loss beside its formulas.
+    """Properties of a loss beside its formulas.
 
     default_kernel_lam  "auto" for λ with a kernel; None: the loss is never regularized (it has no dual here)
     has_probabilities   σ(score) is the probability of the class

@@ -33,7 +33,7 @@ PERCEPTRON, PEGASOS, SDCA = Rule(_PERCEPTRON), Rule(_PEGASOS), Rule(_SDCA, reads
 
 @dataclass(frozen=True)
 class Method:
-    """What is walked: the rule, its loss and its options, the same for all columns.
+    """Rule, loss and options of a walk, equal for all columns.
 
     `constant` is the value of a constant feature (0: none), `batch` the examples a step.
     """

@@ -34,7 +34,7 @@ def advance_together(solvers: Sequence[Solver], stop: int) -> None:
 
 
 class Solver:
-    """What all solvers share: reading predictors and scores of a walk."""
+    """Base of all solvers: read predictors and scores of a walk."""
 
     finished = False
 

@@ -129,7 +129,7 @@ def solve_by_fetched_rows(
 
 @dataclass(frozen=True)
 class Found:
-    """What a pass returns for one predictor.
+    """Result of a pass for one predictor.
 
     loss             Σ C_i max(0, 1 - m_i) by the newest vector
     combined, total  Σ C_i y_i x_i and Σ C_i: in the first look of the rows that are held, later of held rows that are fetched

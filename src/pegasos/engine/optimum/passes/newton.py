@@ -87,7 +87,7 @@ ONE_IN, ROWS_PER_FEATURE, SAMPLE_TOL = 8, 5, 1e-3
 
 @dataclass(frozen=True)
 class Order:
-    """What a pass computes for one predictor; vectors: w, its change, and the new point."""
+    """Input of a pass for one predictor; `vectors` are w, its change, and the new point."""
 
     predictor: Predictor
     vectors: Array
@@ -99,7 +99,7 @@ class Order:
 
 @dataclass(frozen=True)
 class DualPoint:
-    """How to compute a: the pass that had it, whether it is the tangent, and factors of either label."""
+    """Dual point of a pass: the pass, whether it is the tangent, and the factor of each label."""
 
     order: Order
     tangent: bool

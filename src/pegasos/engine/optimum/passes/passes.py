@@ -1,4 +1,4 @@
-"""What methods over row blocks share: predictors, the passes that serve them, samples, and certificates.
+"""Predictors, passes, samples and certificates: shared by the methods over row blocks.
 
 Labels and bounds belong to the blocks: a block computes them from what it stores beside its rows.
 """
