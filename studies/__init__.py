@@ -1,1 +1,1 @@
-"""The five published reports that this project reproduces; `python -m studies NAME -o DIR` runs one."""
+"""Reproductions of five published reports; `python -m studies NAME -o DIR` runs one."""

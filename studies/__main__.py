@@ -11,7 +11,7 @@ from pegasos.program.jobs.study_runs import PUBLISHED, as_csv, run_to_folder, sh
 from pegasos.studies import StudyResult
 from studies.summary import summarize
 
-#: Our errors and verdicts of the published grid; the published errors themselves stay out of the repository.
+#: Our errors and verdicts of the published grid. The published errors are not in the repository.
 _CELLS = "usps_kernels_cells.csv"
 
 

@@ -1,4 +1,4 @@
-"""Parts that the two studies of ten-feature rows share: preparation, repeated runs, and the best error reached."""
+"""Shared parts of the two studies of ten-feature rows: repeated runs, statistics, best error."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def show_statistics(run: Run) -> None:
 
 
 def reach_best(run: Run, report: str, theirs: float) -> None:
-    """Add the error of SDCA on cubic features in five folds; the number of terms is chosen inside the training rows."""
+    """Add the five-fold error of SDCA on cubic terms, whose number is chosen by nested folds."""
     run.log("the best error reached here")
     begin, wrong = time.perf_counter(), 0
     X, y = np.asarray(run.X, dtype=np.float64), run.y
@@ -101,7 +101,7 @@ def describe_values(values: Sequence[float] | Array) -> str:
 
 
 def is_lower(values: Array, others: Array) -> bool:
-    """Tell whether the mean of some errors is lower than that of others by two standard errors."""
+    """Return whether the mean of some errors is lower than another by two standard errors."""
     if min(len(values), len(others)) < 2:
         return False
     noise = np.sqrt(values.var(ddof=1) / len(values) + others.var(ddof=1) / len(others))

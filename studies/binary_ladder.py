@@ -1,4 +1,4 @@
-"""Eight models on ten-feature rows: 180 printed errors, 99 weights and 40 statistics of a course project."""
+"""Eight models on ten-feature rows: 180 errors, 99 weights, 40 statistics of a course project."""
 
 from __future__ import annotations
 

@@ -23,10 +23,10 @@ LAMS = {
     "pegasos+degree2": (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1000.0),
     "logistic+degree2": (1e-3, 0.1, 1.0, 10.0, 100.0, 1000.0),
 }
-#: A run of degree-2 Pegasos with its million steps takes seconds, one of a linear model a tenth of a second.
+#: A run of degree-2 Pegasos (a million steps) takes seconds, a run of a linear model 0.1 s.
 RUNS_PER_SEED = {"pegasos": 40, "logistic": 40, "pegasos+degree2": 2, "logistic+degree2": 8}
 KERNEL_LAMS = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0)
-#: The constant feature is part of z, so the printed (1 + z·z')^n is (2 + z·z')^n of the ten features.
+#: The constant feature is part of z: the printed (1 + z·z')^n is (2 + z·z')^n of the ten features.
 KERNELS: dict[Key, Any] = {
     ("polynomial", degree): Polynomial(degree, 2.0) for degree in (1, 2, 3, 4)
 }
@@ -34,7 +34,7 @@ KERNELS |= {("exponential", gamma): Exponential(gamma) for gamma in (0.01, 0.1, 
 
 
 class Data:
-    """The rows in the report's order, scaled in its three ways, with and without products of features."""
+    """The rows in the report's order, with its three scalings, with and without products."""
 
     def __init__(self, run: Run) -> None:
         order = np.random.RandomState(31415).permutation(ROWS)
@@ -102,13 +102,17 @@ def _run_kernel_perceptrons(run: Run, data: Data, found: dict[Key, Any]) -> None
 
 
 def make_pegasos(model: str) -> Pegasos:
+    """Return the report's Pegasos of a model's name."""
     loss = "logistic" if "logistic" in model else "hinge"
     steps = SQUARE_STEPS if model == "pegasos+degree2" else LINEAR_STEPS
     return Pegasos(loss, n_iter=steps, sampling="uniform", average=False, fit_intercept=False)
 
 
 def _run_pegasos(run: Run, data: Data, found: dict[Key, Any]) -> None:
-    """Run the λ grid on the tuning rows and on all training rows, with many seeds; choose λ as the report does."""
+    """Run the λ grid with many seeds on the tuning rows and on all training rows.
+
+    λ is chosen as in the report.
+    """
     for model, lams in LAMS.items():
         squares = "degree2" in model
         count = len(run.seeds) * RUNS_PER_SEED[model]

@@ -1,4 +1,4 @@
-"""Ten models on ten-feature rows: printed accuracies, their grid search, and what explains those near chance."""
+"""Ten models on ten-feature rows: accuracies, grid search, and causes of accuracies near chance."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ Split = tuple[Array, Array]
 
 ROWS, TEST_ROWS, BATCH = 10_000, 2000, 32
 LAST: dict[str, Any] = {"sampling": "uniform", "average": False}
-#: The printed settings; an epoch is a pass over the rows, but a single step in kernel Pegasos (see the claims).
+#: The printed settings. An epoch is a pass over the rows, in kernel Pegasos a single step (see the
+#: claims).
 LEARNERS: dict[str, Any] = {
     "perceptron": Perceptron(epochs=50, average=False),
     "pegasos": Pegasos(lam=1.0, batch_size=BATCH, epochs=200, **LAST),
@@ -84,7 +85,7 @@ def split_rows(y: Array, seed: int) -> Split:
 
 
 def run_study(run: Run) -> None:
-    """Run the printed settings, judge the accuracies, repeat the grid search and explain what differs."""
+    """Run the printed settings, judge the accuracies, repeat the search and explain differences."""
     accuracies: dict[tuple[str, str], Array] = {}
     for name in (*LEARNERS, *(f"{name}+degree2" for name in LINEAR)):
         linear = name.removesuffix("+degree2") in LINEAR
@@ -217,7 +218,7 @@ def _search_grids(run: Run) -> None:
 
 
 def _explain(run: Run) -> None:
-    """Repeat mini-batch steps with an unregularized intercept, right and with a slip of the logistic gradient."""
+    """Repeat mini-batch steps with a free intercept, with the right and with a wrong gradient."""
     slopes: dict[str, Callable[[Array, Array], Array]] = {
         "hinge": lambda s, y: np.where(y * s < 1, y, 0.0),
         "logistic": lambda s, y: 0.5 * y * (1 - np.tanh(y * s / 2)),

@@ -1,4 +1,4 @@
-"""Parts that the three studies of USPS digits share: figures of the data, and the best error reached on them."""
+"""Shared parts of the three studies of USPS digits: figures of the data, and the best error."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ COST, INNER_ROWS = 13.0, 3000
 
 @dataclass(frozen=True)
 class DecodedAccuracy:
-    """A scorer that turns one-vs-rest scores into labels as a report does.
+    """Scorer that turns one-vs-rest scores into labels by the rule of a report.
 
-    "argmax" takes the class with the largest score, "absolute" that with the largest |score|, and "first" the first class
-    with a positive score, or class 0.
+    "argmax" takes the class with the largest score, "absolute" that with the largest |score|, and
+    "first" the first class with a positive score, or class 0.
     """
 
     decoding: str
@@ -99,7 +99,7 @@ def add_heatmap(
 
 
 def reach_best(run: Run, splits: Iterable[tuple[Array, Array]]) -> None:
-    """Add the error of SDCA on directions of edges; blur and kernel width are chosen inside the training rows."""
+    """Add the error of SDCA on edge directions; blur and width are chosen by nested folds."""
     run.log("the best error reached here")
     begin, wrong, tested = time.perf_counter(), 0, 0
     maps = {blur: _edges(run.X.reshape(-1, 16, 16), blur) for blur in BLURS}
@@ -144,7 +144,10 @@ def _mean_distance(rows: Array) -> float:
 
 
 def _edges(images: Array, blur: float, directions: int = 8) -> Array:
-    """Return how strongly images rise in each direction, blurred, at every second pixel; rows have length 1."""
+    """Return the positive slopes of images in each direction, blurred, at every second pixel.
+
+    Rows are scaled to length 1.
+    """
     padded = np.pad(images, ((0, 0), (1, 1), (1, 1)))
     across = (padded[:, 1:-1, 2:] - padded[:, 1:-1, :-2]) / 2
     down = (padded[:, 2:, 1:-1] - padded[:, :-2, 1:-1]) / 2

@@ -1,4 +1,4 @@
-"""Kernel Pegasos with one Gaussian on USPS: five λ, five T, and the question which norm was used."""
+"""Kernel Pegasos with one Gaussian on USPS: five λ, five T, and a test of which norm was used."""
 
 from __future__ import annotations
 

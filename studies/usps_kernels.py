@@ -1,4 +1,4 @@
-"""Seven kernels, seven λ, five T on USPS: all 245 cells of a published grid, with its folds and its draws."""
+"""Seven kernels, seven λ, five T on USPS: the 245 cells of a published grid, with its folds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STEPS = (1000, 5000, 10_000, 25_000, 50_000)
 POLYNOMIALS = {f"polynomial {degree}": Polynomial(degree) for degree in (2, 3, 4, 7)}
 GAUSSIANS = {f"gaussian {variance:g}": Gaussian(variance) for variance in (0.25, 0.75, 2.0)}
 KERNELS = {**POLYNOMIALS, **GAUSSIANS}
-#: The standard error of an error of 2.7 % counted on 9298 rows; smaller differences are called small.
+#: Standard error of an error rate of 2.7 % on 9298 rows; smaller differences are called small.
 SMALL = 0.0017
 CPU_HOURS = 6.7
 #: Rows by which rounding alone may move a cell.
@@ -143,7 +143,7 @@ def _judge_cells(run: Run, cells: dict[Cell, float]) -> None:
 
 
 def _judge_mismatch(run: Run, name: str, cell: Cell, printed: str, ours: float) -> JudgedNumber:
-    """Judge a cell that differs: up to three rows may be rounding, placed in the distribution over other draws."""
+    """Judge a cell that differs; differences of up to three rows may be caused by rounding."""
     kernel, lam, _ = cell
     rows = round(abs(float(printed) - ours) * usps.ROWS)
     if rows > ROUNDED_ROWS:

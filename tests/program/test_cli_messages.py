@@ -90,7 +90,7 @@ def test_an_unexpected_error_is_one_line_and_debug_shows_all(folder, monkeypatch
     assert answer.code == 1
     assert (
         answer.err
-        == "pegasos: unexpected KeyError: 'inner'. Please report it; --debug shows where it was.\n"
+        == "pegasos: unexpected KeyError: 'inner'. Please report it; --debug shows the traceback.\n"
     )
     for words in (("--debug", "train", "table.csv"), ("train", "table.csv", "--debug")):
         with pytest.raises(KeyError):

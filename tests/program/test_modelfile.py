@@ -201,9 +201,7 @@ def test_learning_does_not_go_on_unnoticed(tmp_path: Path) -> None:
     ):
         fresh = clone(model).fit(X, y).coef_
         found = there_and_back(model.fit(X, y), tmp_path)
-        with pytest.raises(
-            ValueError, match="partial_fit cannot go on from a model that was loaded"
-        ):
+        with pytest.raises(ValueError, match="partial_fit cannot continue from a loaded model"):
             found.partial_fit(X, y)
         same_answers(model, found, X)  # the refusal changed nothing
         np.testing.assert_array_equal(found.fit(X, y).coef_, fresh)
@@ -567,7 +565,7 @@ class OwnScaler(StandardScaler):
         (StandardScaler(), "does not end with a learner"),
         (
             Pegasos(kernel=lambda X, Z: X @ Z.T),
-            r"Pegasos's kernel is <function .* \(function\)\. A model file holds .* nothing that runs",
+            r"Pegasos's kernel is <function .* \(function\)\. A model file holds .* lists only",
         ),
         (
             make_pipeline(OneHotEncoder(min_frequency=2), Pegasos()),
@@ -579,11 +577,11 @@ class OwnScaler(StandardScaler):
         ),
         (
             make_pipeline(OneHotEncoder(feature_name_combiner=lambda name, value: name), Pegasos()),
-            r"feature_name_combiner is <function .* nothing that runs",
+            r"feature_name_combiner is <function .* lists only",
         ),
         (
             make_pipeline(SimpleImputer(strategy=np.mean), Pegasos()),
-            r"strategy is <function .* nothing that runs",
+            r"strategy is <function .* lists only",
         ),
         (
             make_pipeline(ColumnTransformer([("c", FunctionTransformer(), [0])]), Pegasos()),
@@ -734,7 +732,7 @@ def test_folders_pipes_and_missing_files(tmp_path: Path) -> None:
             lambda head: head["model"]["state"].update(n_features=5),
             r"has the shape \(\d+, 4\) instead of \(\d+, 5\)",
         ),
-        (lambda head: head["model"]["state"].update(more=1), "its state holds unknown things"),
+        (lambda head: head["model"]["state"].update(more=1), "its state has unknown entries"),
         (
             lambda head: head["model"]["state"]["classes"].update(values=[0, 1]),
             r"has the shape \(3,\) instead of \(1,\)",

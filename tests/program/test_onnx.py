@@ -364,7 +364,7 @@ def test_what_cannot_be_exported_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "model.onnx"
     with pytest.raises(BadModel, match="not fitted yet"):
         export_onnx(SDCA(), path)
-    with pytest.raises(BadModel, match="which model files do not hold"):
+    with pytest.raises(BadModel, match="which model files do not support"):
         export_onnx(
             make_pipeline(
                 preprocessing.QuantileTransformer(n_quantiles=9), SDCA(random_state=0)

@@ -1,6 +1,6 @@
-"""The program itself: it finds the commands, and turns whatever goes wrong into one line and an exit code.
+"""The command-line program: finds the commands, and turns errors into a message and an exit code.
 
-Heavy packages are imported inside the commands, so that help and completion are quick.
+Heavy packages are imported inside the commands to keep help and completion fast.
 """
 
 from __future__ import annotations
@@ -26,19 +26,20 @@ from pegasos.program.errors import BadModel, UsageError
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import expanded, option
 
-#: Exit codes, as `pegasos --help` tells them.
+#: Exit codes, as `pegasos --help` lists them.
 ERROR, USAGE, BAD_DATA, BAD_MODEL, INTERRUPTED = 1, 2, 3, 4, 130
 
-#: What typer raises for a call that it cannot read: in some versions a class of click, in others one of its own.
+#: The base class of typer's usage errors: defined by click or by typer, depending on the version.
 _Unreadable: Any = typer.BadParameter.__mro__[1]
 
 _NO_MEMORY = "not enough memory. Give a smaller --memory, fewer rows, or a machine with more."
-_LIMITED = "This shell limits it: `ulimit -v` should say unlimited"
-#: Variables that libraries read as whole numbers when they are loaded, with the least; how the names of others begin that change
-#: libraries, and those that are harmless.
+_LIMITED = "This shell limits it: `ulimit -v` should be unlimited"
+#: Variables that libraries parse as integers on import, with the smallest valid value; prefixes of
+#: other variables that configure libraries; and the harmless ones among them.
 _WHOLE = {"NUMBA_NUM_THREADS": 1, "POLARS_MAX_THREADS": 1, "SOURCE_DATE_EPOCH": 0}
 _LIBRARIES, _HARMLESS = ("NUMBA_", "POLARS_"), {"NUMBA_CACHE_DIR", *_WHOLE}
-#: Bytes that NumPy, SciPy, Numba and Polars map without trouble, with all their threads; and what they cannot do without.
+#: Bytes of address space that suffice for NumPy, SciPy, Numba and Polars with all of their threads,
+#: and the smallest number with which they can be imported.
 _ADDRESS_SPACE, _LEAST_ADDRESS_SPACE = 4 * 2**30, 2**30
 
 _HELP = """Linear predictors and their kernel versions: Perceptron, Pegasos, SDCA.
@@ -109,21 +110,21 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     _mend_streams()
     warnings.showwarning = _show_warning
     for name in ("SIGTERM", "SIGHUP"):
-        # A polite kill, or a terminal that goes, ends the program as Ctrl-C does: what is done is kept.
+        # SIGTERM, or a closed terminal, ends the program as Ctrl-C does: finished work is kept.
         _set_signal(name, signal.default_int_handler)
     try:
         code = _flushed(run(arguments))
     except KeyboardInterrupt:  # while it ended
         code = INTERRUPTED
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        _set_signal(name, signal.SIG_IGN)  # what is half-made goes, however impatient somebody is
+        _set_signal(name, signal.SIG_IGN)  # a second signal must not interrupt the cleanup
     files.clean_up()
     _leave(code)
 
 
 def _leave(code: int) -> NoReturn:
-    """End the process: what must be done at the end is done, but nothing is taken apart, which takes a third of a second."""
-    if code != INTERRUPTED:  # threads may still be at work on what nobody waits for
+    """Run the exit handlers, then exit without finalizers, which would take a third of a second."""
+    if code != INTERRUPTED:  # abandoned threads may still be running
         atexit._run_exitfuncs()
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.flush()
@@ -131,7 +132,7 @@ def _leave(code: int) -> NoReturn:
 
 
 def _mend_streams() -> None:
-    """Standard streams that can be written to: a λ must not be an error anywhere, nor a stream that is closed."""
+    """Make standard streams writable: escape what they cannot encode, replace closed ones."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -145,14 +146,12 @@ def _set_signal(name: str, handler: Any) -> None:
     with contextlib.suppress(
         ValueError, AttributeError
     ):  # not in the main thread; Windows has no SIGHUP
-        if (
-            signal.getsignal(getattr(signal, name)) is not signal.SIG_IGN
-        ):  # nohup asked that it be ignored
+        if signal.getsignal(getattr(signal, name)) is not signal.SIG_IGN:  # as under nohup
             signal.signal(getattr(signal, name), handler)
 
 
 def _flushed(code: int) -> int:
-    """The exit code, once all results are with whoever reads them."""
+    """Flush standard output and return the exit code."""
     try:
         sys.stdout.flush()
     except OSError as error:
@@ -162,7 +161,7 @@ def _flushed(code: int) -> int:
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run a command and answer its exit code."""
+    """Run a command and return its exit code."""
     console.state.debug = console.state.quiet = False
     arguments = sys.argv[1:] if arguments is None else arguments
     console.state.arguments = list(arguments)
@@ -181,7 +180,7 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _guarded(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The command, ending with its exit code whatever happens in it."""
+    """Return a command that turns exceptions into messages and exit codes."""
 
     @functools.wraps(command)
     def run(**values: Any) -> None:
@@ -204,7 +203,7 @@ def _guarded(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _check_environment() -> None:
-    """Refuse what libraries would stumble over while they are loaded, each in its own way."""
+    """Refuse environment variables that make the import of a library fail."""
     for name, least in _WHOLE.items():
         value = os.environ.get(name, "1")
         if not (value.isascii() and value.isdigit() and int(value[:9]) >= least):
@@ -214,18 +213,18 @@ def _check_environment() -> None:
 
 
 def _odd_variables() -> list[str]:
-    """What the environment asks of libraries, other than threads and a place for their files."""
+    """Return environment variables that configure libraries, except the harmless ones."""
     return sorted(name for name in set(os.environ) - _HARMLESS if name.startswith(_LIBRARIES))
 
 
 def _abandon_output() -> None:
-    """What is still waiting to be written goes nowhere, without a complaint at the end of the process."""
+    """Discard unwritten output, so that the interpreter reports no error when it closes."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _explain(error: Exception) -> int:
-    """Say what went wrong; answers the exit code."""
+    """Print the message of an error and return the exit code."""
     try:
         from pegasos.program.tables.dataset import BadData
     except MemoryError:
@@ -249,14 +248,14 @@ def _explain(error: Exception) -> int:
         what = f"{type(error).__name__}: {error}"
         text = f"a library failed ({what}), and these environment variables change libraries: {', '.join(suspects)}. Unset them."
     elif not isinstance(error, ValueError):
-        text = f"unexpected {type(error).__name__}: {error}. Please report it; --debug shows where it was."
+        text = f"unexpected {type(error).__name__}: {error}. Please report it; --debug shows the traceback."
     console.complain(text)
     codes = {UsageError: USAGE, BadData: BAD_DATA, BadModel: BAD_MODEL}
     return next((code for kind, code in codes.items() if isinstance(error, kind)), ERROR)
 
 
 def _address_space() -> float:
-    """Bytes that the shell lets us map: with too few the libraries fail while they are loaded, in ways of their own."""
+    """Return the limit of the address space in bytes; under a low one, libraries fail on import."""
     try:
         import resource
     except ImportError:  # Windows
@@ -266,7 +265,7 @@ def _address_space() -> float:
 
 
 def _system_words(error: OSError) -> str:
-    """What the system refused, and what to do where that is known."""
+    """Return the message of a system error, with advice for known ones."""
     if not files.is_full(error):
         from pegasos.search.store import StoreFailure
 
@@ -276,11 +275,11 @@ def _system_words(error: OSError) -> str:
     if isinstance(error, files.NoSpace) and error.temporary:
         return f"no space left for temporary files in {error.filename}: make room, or set TMPDIR to a folder on another disk."
     if error.filename is None:
-        return "no space left where the results are written, which are not complete. Make room, and give the same command again."
+        return "no space left where the results are written; they are incomplete. Make room, and repeat the same command."
     if isinstance(error, files.NoSpace) and error.resumed is not None:
-        kept = f"finished settings are kept in {error.resumed}. Make room and give the same command again: it goes on from there."
+        kept = f"finished settings are kept in {error.resumed}. Make room and repeat the same command, which resumes there."
     else:
-        kept = "nothing is left of it; what was there before is as it was. Make room, or choose another disk, and try again."
+        kept = "the incomplete file was removed; an older one is unchanged. Make room, or choose another disk, and try again."
     return f"no space left for {error.filename}: {kept}"
 
 
@@ -289,7 +288,7 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 def _in_options(problem: Exception) -> str:
-    """An error or warning of the library in the words of the command line: what happened, and which option helps."""
+    """Return the message of a library error or warning, with command-line options as advice."""
     from pegasos.learners.convergence import (
         CellsNotConverged,
         NotConverged,
@@ -305,7 +304,7 @@ def _in_options(problem: Exception) -> str:
             f"Raise --epochs or --lam, scale the features, or accept a larger --tol{precision}."
         )
     if isinstance(problem, BadlyScaled):
-        return f"{problem.fact}: it learns from the large columns only. Use --scale standardize, or -m sdca."
+        return f"{problem.fact}: only the large columns influence it. Use --scale standardize, or -m sdca."
     if isinstance(problem, ScaleWarning):
         return f"{problem.fact}; try -m sdca-logistic, or --class-weight balanced."
     if isinstance(problem, CellsNotConverged):

@@ -1,4 +1,4 @@
-"""The grids that `tune` tries: what was asked for, and sensible values of what was not."""
+"""The grids that `tune` searches: the requested values, and defaults for the other settings."""
 
 from __future__ import annotations
 
@@ -19,27 +19,30 @@ from pegasos.program.tables.dataset import Dataset
 from pegasos.program.tables.description import is_unbalanced
 from pegasos.search.anatomy import anatomy
 
-#: Rows on which settings are compared at most.
+#: Most rows on which settings are compared.
 SEARCH_ROWS = 20_000
-#: The relative duality gap at which SDCA stops in a search, and its epochs at most, where nothing is asked for: on our data more
-#: of either changed no error, and a cell that stops early says so by its gap.
+#: Defaults for SDCA in a search: relative duality gap at which it stops, and most epochs. On our
+#: data smaller gaps or more epochs changed no error; results.csv shows the gap of each setting.
 SEARCH_TOLERANCE, SEARCH_EPOCHS = 0.01, 50
 
-#: The likeliest first: where time is short, later ones may not be tried.
+#: In order of decreasing success: under a time limit, the last ones may not be reached.
 _WIDTHS = ("1 scale", "0.5 scale", "2.5 scale", "0.25 scale", "6 scale", "0.1 scale")
 _CONSTANTS = (1 / 3, 3.0)
-#: Costs c: λ = typical K(x, x)/(c m). The same c means the same freedom, whatever the features' units are.
+#: Costs c: λ = typical K(x, x)/(c m), which makes c independent of the units of the features.
 _LINEAR_COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)
 _LOGISTIC_COSTS = (*_LINEAR_COSTS, 1000.0)
-#: On chile (1,417 rows) cubic kernels of the costs 1000 and 10,000 took 22 of 31 processor seconds of the first stage; on six
-#: public tables the best cubic kernel had a cost of at most 10.
+#: On chile (1,417 rows) cubic kernels with costs 1000 and 10,000 took 22 of 31 processor seconds of
+#: the first stage; on six public tables the best cubic kernel had a cost of at most 10.
 _INNER_COSTS = (0.1, 1.0, 10.0, 100.0)
 _DISTANCE_COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 
 
 @dataclass(frozen=True)
 class GridRequest:
-    """What was asked for: models, kernels (None is the linear predictor) and values of settings; empty means default."""
+    """Requested models, kernels and values of settings; empty lists stand for the defaults.
+
+    The kernel None stands for the linear predictor.
+    """
 
     models: list[str] = field(default_factory=list)
     kernels: list[Kernel | None] = field(default_factory=list)
@@ -47,21 +50,23 @@ class GridRequest:
     values: dict[str, list[Any]] = field(default_factory=dict)
     seed: int = 0
     memory: str | None = None
-    #: Landmarks of Nyström features for the kernels; None where they are taken as they are.
+    #: Numbers of landmarks of Nyström features; None for exact kernels.
     landmarks: list[int | None] = field(default_factory=lambda: [None])
     #: Models that are tried with linear predictors only.
     linear: tuple[str, ...] = ()
 
     @property
     def mapped(self) -> bool:
+        """Whether kernels are approximated by Nyström features."""
         return self.landmarks != [None]
 
 
 def weights_to_try(metric: Metric | None, models: list[str], labels: Any) -> dict[str, list[Any]]:
-    """Weights of classes as an axis of a grid, where classes are unbalanced and a metric looks at more than errors.
+    """Return class weights as an axis of a grid if the classes are unbalanced and weights may help.
 
-    A metric of scores wants them for the hinge loss only: where every row is likelier to be of the common class, its best
-    answer is the same score for all of them. The logistic loss orders them all the same.
+    They may for metrics of labels other than the error. For metrics of scores they may help the
+    hinge loss, whose minimizer is the same score for every row if the common class is always more
+    probable; the logistic loss ranks such rows without weights.
     """
     if (
         metric is None
@@ -75,7 +80,7 @@ def weights_to_try(metric: Metric | None, models: list[str], labels: Any) -> dic
 
 
 def make_grid(request: GridRequest, recipe: Recipe, dataset: Dataset) -> list[dict[str, list[Any]]]:
-    """A grid for SweepCV: one dictionary for each model, expansion and family of kernels."""
+    """Return a grid for SweepCV: one dictionary per model, expansion and family of kernels."""
     grid = []
     for degree in request.expand:
         sample = _prepared_sample(recipe, dataset, degree, request.mapped)
@@ -97,7 +102,7 @@ def make_grid(request: GridRequest, recipe: Recipe, dataset: Dataset) -> list[di
 def _cells(
     model: str, axes: dict[str, list[Any]], degree: int | None, request: GridRequest, prefix: str
 ) -> dict[str, list[Any]]:
-    """One dictionary in the words of the learner; what has one value goes into the learner itself."""
+    """Return one dictionary of parameters; settings with a single value are set in the learner."""
     names = MODELS[model][0].options
     fixed = {
         name: values[0]
@@ -117,10 +122,11 @@ def _cells(
 
 
 def _default_kernels(degree: int | None, sample: Any, mapped: bool) -> list[Kernel | None]:
-    """Linear, Gaussian and cubic, the cheapest first; expanded features are meant for a linear predictor, landmarks for a width.
+    """Return linear, Gaussian and cubic kernels, the cheapest first.
 
-    The constant of (coef0 + x·z)³ weighs the lower terms against the cubic ones, in units of a typical x·x: with 1 on ten
-    standardized features the error was 1.9 %, with 28 it was 1.5 %.
+    Expanded features get the linear predictor only, Nyström features Gaussians only. The constant
+    of (coef0 + x·z)³ weighs the lower terms against the cubic ones, in units of a typical x·x: on
+    ten standardized features the error was 1.9 % with 1, and 1.5 % with 28.
     """
     if mapped:
         return [Gaussian(width) for width in _WIDTHS]
@@ -132,7 +138,7 @@ def _default_kernels(degree: int | None, sample: Any, mapped: bool) -> list[Kern
 
 
 def _families(kernels: list[Kernel | None]) -> list[list[Kernel | None]]:
-    """Kernels that share a grid of λ: all that are 1 at distance 0; each other one has values of its own."""
+    """Group kernels that share a grid of λ: all distance kernels, and every other kernel alone."""
     families: dict[Any, list[Kernel | None]] = {}
     for kernel in kernels:
         families.setdefault(
@@ -142,7 +148,7 @@ def _families(kernels: list[Kernel | None]) -> list[list[Kernel | None]]:
 
 
 def _stops(model: str, given: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    """When to stop, where nothing is asked for."""
+    """Return the default stopping criteria of a model."""
     declaration = MODELS[model][0]
     names = {parameter: name for name, parameter in declaration.options.items()}
     if declaration.tolerance is not None:
@@ -156,7 +162,7 @@ def _stops(model: str, given: dict[str, list[Any]]) -> dict[str, list[Any]]:
 
 
 def _strengths(model: str, kernel: Kernel | None, sample: Any, rows: int) -> list[float]:
-    """λ for every cost that suits such a kernel."""
+    """Return a λ for each of the costs of a kernel."""
     costs: tuple[float, ...]
     costs = _DISTANCE_COSTS if isinstance(kernel, DistanceKernel) else _INNER_COSTS
     if kernel is None:
@@ -170,7 +176,7 @@ def _strengths(model: str, kernel: Kernel | None, sample: Any, rows: int) -> lis
 def _prepared_sample(
     recipe: Recipe, dataset: Dataset, degree: int | None, mapped: bool, most: int = 2000
 ) -> Any:
-    """Some rows as the learner, or its kernel's landmarks, would see them."""
+    """Return a sample of rows, transformed as for the learner or the landmarks of its kernel."""
     X = dataset.X[:: max(1, len(dataset) // most)]
     steps = {
         f"{recipe.prefix}expand": expansion(degree),

@@ -1,4 +1,4 @@
-"""The pipeline around a learner: what happens to rows before it sees them."""
+"""The pipeline around a learner: encoding, outliers, scaling, expansion and Nyström features."""
 
 from __future__ import annotations
 
@@ -29,19 +29,20 @@ Array = np.ndarray[Any, Any]
 
 
 SCALES = ("none", "normalize", "standardize", "robust")
-#: Interquartile ranges from the median beyond which a value makes a tail heavy; those of normal rows end at 4.
+#: A tail is heavy if values are further from the median than this number of interquartile ranges;
+#: values of normal distributions stay within 4.
 HEAVY = 10.0
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A pipeline, and the prefix under which its inner steps `scale`, `expand`, `nystroem` and `learner` are set."""
+    """A pipeline, and the prefix of its inner steps `scale`, `expand`, `nystroem` and `learner`."""
 
     estimator: Any
     prefix: str
 
     def weights_of(self, dataset: Dataset) -> dict[str, Array]:
-        """The weights of rows, if there are any, under the name that fit has for them."""
+        """Return the sample weights of a dataset, if any, as keyword arguments of `fit`."""
         return (
             {}
             if dataset.weights is None
@@ -57,7 +58,10 @@ def make_recipe(
     drop_outliers: float | None = None,
     nystroem: Nystroem | None = None,
 ) -> Recipe:
-    """encode -> drop outliers -> scale -> expand -> Nyström features -> learner, each where it is asked for or needed."""
+    """Return a pipeline of the steps that are requested or needed.
+
+    The order is: encode, drop outliers, scale, expand, Nyström features, learner.
+    """
     encode = [("encode", make_encoder(dataset))] if dataset.has_frame else []
     mapped = [] if nystroem is None else [("nystroem", nystroem)]
     inner = [
@@ -77,7 +81,7 @@ def make_recipe(
 
 
 def learned_rows(dataset: Dataset, drop_outliers: float | None = None) -> int:
-    """How many of these training rows a learner will see: the m in C = 1/(λ m)."""
+    """Return the number of training rows without outliers: the m in C = 1/(λ m)."""
     if drop_outliers is None:
         return len(dataset)
     X = make_encoder(dataset).fit_transform(dataset.X) if dataset.has_frame else dataset.X
@@ -85,7 +89,7 @@ def learned_rows(dataset: Dataset, drop_outliers: float | None = None) -> int:
 
 
 def _numbers(dataset: Dataset) -> tuple[int, ...] | None:
-    """Return the positions of numeric columns in encoded rows; None where all columns are numeric and none is encoded."""
+    """Return the positions of numeric columns in encoded rows; None if nothing is encoded."""
     return (
         tuple(range(sum(column.kind != TEXT for column in dataset.columns)))
         if dataset.has_frame
@@ -106,9 +110,10 @@ def check_expansion(dataset: Dataset, degree: int | None) -> None:
 
 
 def make_encoder(dataset: Dataset) -> ColumnTransformer:
-    """Missing numbers become their column's median, with a column that tells where; words become one column a word.
+    """Return a transformer that imputes medians, adds indicators, and one-hot encodes categories.
 
-    Numbers come first, so that their positions are known; a word that training never saw is all zeros.
+    Numeric columns come first, which fixes their positions. Categories that do not occur in the
+    training rows are encoded as zeros.
     """
     numbers = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
     words = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
@@ -121,10 +126,11 @@ def make_encoder(dataset: Dataset) -> ColumnTransformer:
 
 
 def chosen_scale(dataset: Dataset, scale: str = "auto") -> str:
-    """Resolve "auto": pixels are scaled to 0..1, other images and sparse rows stay, other numeric columns are standardized.
+    """Resolve "auto": normalize pixels, standardize other dense numeric columns.
 
-    On digits (pixels 0 to 16, 4 folds, C = 10) scaling to 0..1 changed the error of a linear SDCA from 9.7 % to 7.0 %, and
-    those of a Gaussian and a cubic kernel by less than 0.1 points; standardizing gave 9.2 %, 4.3 % and 4.0 %.
+    Other images and sparse rows are not scaled. On digits (pixels 0 to 16, 4 folds, C = 10) scaling
+    to [0, 1] changed the error of a linear SDCA from 9.7 % to 7.0 %, and those of a Gaussian and a
+    cubic kernel by less than 0.1 points; standardizing gave 9.2 %, 4.3 % and 4.0 %.
     """
     if scale != "auto":
         return scale
@@ -134,7 +140,7 @@ def chosen_scale(dataset: Dataset, scale: str = "auto") -> str:
 
 
 def scale_words(scale: str, asked: str) -> str:
-    """Return how numeric columns are scaled, and why where pixels decided it."""
+    """Return a line that states how numeric columns are scaled, with the reason for pixels."""
     pixels = asked == "auto" and scale == "normalize"
     return f"scale: {scale}{' (the columns are pixels, scaled to 0..1)' if pixels else ''}"
 
@@ -144,13 +150,13 @@ def _is_sparse(dataset: Dataset) -> bool:
 
 
 def make_scaler(dataset: Dataset, scale: str) -> Any:
-    """Return the step that scales numeric columns; one-hot columns and missing-value indicators stay 0/1."""
+    """Return the step that scales numeric columns, but not one-hot or indicator columns."""
     chosen = chosen_scale(dataset, scale)
     if chosen not in SCALES:
         raise ValueError(f"scale must be {', '.join(SCALES)}, got {scale!r}.")
     if chosen in ("normalize", "robust") and _is_sparse(dataset):
         raise ValueError(
-            f"{chosen} would fill a sparse table with numbers: use standardize (deviation only) or none."
+            f"{chosen} would fill a sparse table with numbers: use standardize (divides by the std only) or none."
         )
     numbers = _numbers(dataset)
     if chosen == "none" or numbers == ():
@@ -163,7 +169,7 @@ def make_scaler(dataset: Dataset, scale: str) -> Any:
 
 
 def has_heavy_tails(dataset: Dataset) -> bool:
-    """Return whether a numeric column has values further from its median than 10 interquartile ranges."""
+    """Return whether a numeric column has values beyond `HEAVY` interquartile ranges."""
     if chosen_scale(dataset) != "standardize" or _is_sparse(dataset):
         return False
     X, numbers = dataset.X, _numbers(dataset)
@@ -180,7 +186,7 @@ def scaler_of(step: Any) -> Any:
 
 
 def expansion(degree: int | None) -> Any:
-    """The step that adds all products of features up to a degree."""
+    """Return the step that adds all products of features up to a degree."""
     return (
         "passthrough"
         if degree is None or degree == 1

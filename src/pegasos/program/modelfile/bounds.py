@@ -1,7 +1,8 @@
-"""Bounds on scores and kernel values: rows no larger than those of training must get finite scores.
+"""Bounds on scores and kernel values: rows no larger than the training rows must get finite scores.
 
-|w·x| <= |w||x| bounds the scores of linear models, and |K(x, z)| at its largest for the longest row of training those of
-kernels. Checked once, when a model is loaded; a larger row is reported when it is predicted.
+Scores of linear models are bounded by |w·x| <= |w||x|, those of kernel models by the largest
+|K(x, z)| of rows as long as the longest training row. The bounds are checked once, when a model is
+loaded; larger rows are reported when they are predicted.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def fault(estimator: Any) -> str | None:
 
 
 def _scaler_fault(scaler: Any) -> str | None:
-    """Columns without any value have NaN as their scale."""
+    """Return the fault of a scaler, or None; columns without any value have NaN as their scale."""
     scale = np.ones(scaler.n_features_in_) if scaler.scale_ is None else scaler.scale_
     known = ~np.isnan(scale)
     if not (scale > 0)[known].all():
@@ -87,7 +88,7 @@ def _largest_value(kernel: Kernel, reach: float) -> float:
 
 
 def _kernel_fault(kernel: Kernel, reach: float, dtype: Any) -> str | None:
-    """Values at both ends of the range must be finite in the dtype."""
+    """Return the fault of a kernel whose values at the ends of its range overflow, or None."""
     values = np.array(
         [-reach, 0.0, reach] if kernel.measure == "inner" else [0.0, 1.0, np.finfo(dtype).max],
         dtype=dtype,

@@ -1,4 +1,4 @@
-"""What a value may be: small questions from which the tables of parts are made."""
+"""Predicates of decoded values, from which the tables of settings are composed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Check = Callable[[Any], bool]
 
 
 def of_type(*types: type) -> Check:
-    """A value of just one of these types: True is no number here."""
+    """Return a check for values of exactly these types, so that True is not a number."""
     return lambda value: type(value) in types
 
 
@@ -21,37 +21,39 @@ scalar = of_type(NoneType, bool, int, float, str)
 
 
 def number(value: Any) -> bool:
-    """A finite number."""
+    """Return whether a value is a finite number."""
     return type(value) in (int, float) and math.isfinite(value)
 
 
 def count(value: Any) -> bool:
-    """A whole number that is not negative."""
+    """Return whether a value is a nonnegative integer of at most 63 bits."""
     return type(value) is int and 0 <= value < 2**63
 
 
 def one_of(*options: Any) -> Check:
-    """One of a few words or numbers, with its type."""
+    """Return a check for values that equal one of the options and have its type."""
     return lambda value: any(type(value) is type(option) and value == option for option in options)
 
 
 def either(*checks: Check) -> Check:
+    """Return a check that passes if one of the checks does."""
     return lambda value: any(check(value) for check in checks)
 
 
 def list_of(check: Check, length: int | None = None) -> Check:
-    """Values of one kind, as a tuple or a list."""
+    """Return a check for tuples and lists whose items all pass a check."""
     return lambda value: (
         isinstance(value, tuple | list) and length in (None, len(value)) and all(map(check, value))
     )
 
 
 def places(below: int) -> Check:
-    """A list of whole numbers below a limit, in increasing order."""
+    """Return a check for increasing lists of nonnegative integers below a limit."""
     return lambda value: list_of(count)(value) and all(a < b for a, b in pairwise([*value, below]))
 
 
 def weights(key: Check) -> Check:
+    """Return a check for dicts that map keys to finite numbers."""
     return lambda value: (
         isinstance(value, dict)
         and all(key(name) and number(weight) for name, weight in value.items())

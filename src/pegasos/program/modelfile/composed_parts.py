@@ -1,4 +1,4 @@
-"""Parts that are made of parts: Pipeline, ColumnTransformer and our DropOutliers."""
+"""Estimators made of estimators: Pipeline, ColumnTransformer and DropOutliers."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ _REST = "remainder"
 
 
 class Steps(Part):
-    """Pipeline: each step takes what the one before gives."""
+    """Pipeline: each step transforms the output of the previous one."""
 
     def describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
+        """Return the names and nodes of the steps."""
         steps: list[Any] = []
         for index, (name, step) in enumerate(estimator.steps):
             passing = step is None or isinstance(step, str)
@@ -39,6 +40,7 @@ class Steps(Part):
         return {"steps": steps}
 
     def build(self, node: Node, width: int | None) -> Built:
+        """Return the pipeline of a node."""
         described = _named(node, node.items("steps"), 2)
         inputs, steps, learner = width, list[tuple[str, Any]](), False
         for index, (name, step) in enumerate(described):
@@ -55,9 +57,10 @@ class Steps(Part):
 
 
 class Columns(Part):
-    """ColumnTransformer: which columns go where, by position; by name as well if there were names."""
+    """ColumnTransformer: the columns of each transformer, by position, and by name if chosen so."""
 
     def describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
+        """Return the names, nodes and columns of the transformers."""
         positions = estimator._transformer_to_input_indices  # includes the remaining columns
         fitted = {name: part for name, part, _ in estimator.transformers_}
         given = {name: part for name, part, _ in estimator.transformers}
@@ -77,6 +80,7 @@ class Columns(Part):
         return {"sparse": bool(estimator.sparse_output_), "by_name": by_name, "columns": columns}
 
     def build(self, node: Node, width: int | None) -> Built:
+        """Return the column transformer of a node."""
         described = _named(node, node.items("columns"), 3)
         by_name = node.take("by_name", list_of(text, None if node.names else 0))
         sparse = node.take("sparse", flag)
@@ -100,7 +104,7 @@ class Columns(Part):
             raise node.bad("the remaining columns are not those that no transformer takes")
         if not outputs:
             raise node.bad("it gives no columns")
-        # Fitted with "passthrough" in place of each part, it learns where the columns go; the parts follow.
+        # A fit with "passthrough" in place of each part sets the output positions of all columns.
         plain = [(n, "passthrough" if n in built else part, taken) for n, part, taken in described]
         estimator = ColumnTransformer(plain[:-1], remainder=plain[-1][1], **node.params)
         estimator.set_params(transformer_weights=None).fit(np.zeros((1, node.inputs)))
@@ -130,6 +134,7 @@ class Dropping(Part):
     """DropOutliers: the estimator that was fitted to the kept rows."""
 
     def describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
+        """Return the node of the inner estimator, and keep the mask of the kept rows."""
         draft.keep("kept_", estimator.kept_)
         return {
             "estimator": draft.child(
@@ -138,6 +143,7 @@ class Dropping(Part):
         }
 
     def build(self, node: Node, width: int | None) -> Built:
+        """Return the DropOutliers of a node."""
         if any(place >= node.inputs for place in node.params.get("columns") or ()):
             raise node.bad(
                 f"its columns {short(node.params['columns'])} are not among the {node.inputs} that it gets"
@@ -153,7 +159,7 @@ class Dropping(Part):
 
 
 def _named(node: Node, described: list[Any], length: int) -> list[Any]:
-    """Lists that begin with a name each, none twice."""
+    """Return lists of a length that begin with a name each, or raise an error if names repeat."""
     if not described or not all(
         isinstance(one, list) and len(one) == length and text(one[0]) for one in described
     ):
@@ -165,7 +171,7 @@ def _named(node: Node, described: list[Any], length: int) -> list[Any]:
 
 
 def _is_plain_format(value: Any) -> bool:
-    """A text with the two fields that scikit-learn fills in, and no field that could ask for more than the names."""
+    """Return whether a format string has no fields beyond the two that scikit-learn fills in."""
     rest = (
         value.replace("{transformer_name}", "").replace("{feature_name}", "")
         if isinstance(value, str)

@@ -1,8 +1,9 @@
-"""The file format: safetensors with a JSON description in its header and a SHA-256 checksum of the whole file.
+"""The file format: safetensors with a JSON description and a SHA-256 checksum in its header.
 
-The header begins with our description, and the description with the checksum, so that the checksum stands at a fixed place.
-It covers every other byte of the file: lengths, description and arrays. A checksum detects damage, not intent: whoever
-writes a harmful file also writes its checksum, and so sizes, dtypes and shapes are checked as well.
+The header begins with the description, and the description with the checksum, which therefore has
+a fixed position. The checksum covers every other byte of the file: lengths, description and arrays.
+It detects damage, not intent: the author of a malicious file can write a valid checksum, so sizes,
+dtypes and shapes are checked as well.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ Array = np.ndarray[Any, Any]
 MOST_HEADER_BYTES = 16 * 2**20
 
 _KEY = "pegasos"
-#: What follows the length of the header (8 bytes) in every model file; then come the checksum and a space.
+#: The bytes between the length of the header (8 bytes) and the checksum in every model file. The
+#: checksum is followed by a space.
 _START = b'{"__metadata__":{"pegasos":"'
 _BLANK = "0" * 64
 #: The first bytes after `_START` in files of formats 2 and 3, which have no checksum.
@@ -76,11 +78,11 @@ def write(path: Path, arrays: Mapping[str, Array], description: str) -> int:
 
 
 class Container:
-    """An opened model file with a valid checksum: its description, and arrays that are each read once."""
+    """Open model file with a valid checksum: its description and its arrays, each read once."""
 
     def __init__(self, path: str | os.PathLike[str], limit: int) -> None:
         _check_file(path, limit)
-        opened: Any = safe_open  # its stubs have no types
+        opened: Any = safe_open  # its stubs are untyped
         try:
             self._file = opened(os.fspath(path), framework="numpy")
         except SafetensorError as error:
@@ -95,7 +97,10 @@ class Container:
         return name in self._unread
 
     def read(self, name: str, dtypes: tuple[str, ...], *shapes: tuple[int | None, ...]) -> Array:
-        """Return an array with one of these dtypes and shapes (None: any length; no shapes: any shape)."""
+        """Return an array with one of these dtypes and shapes.
+
+        None in a shape stands for any length; without shapes, every shape is accepted.
+        """
         if name not in self._unread:
             raise BadModel(f"the array {short(name)} is missing.")
         self._unread.remove(name)
@@ -116,7 +121,7 @@ class Container:
         """Refuse arrays that belong to no part of the model."""
         if self._unread:
             raise BadModel(
-                f"the file holds arrays that no part of the model asks for: {short(sorted(self._unread))}."
+                f"the file has arrays that no part of the model uses: {short(sorted(self._unread))}."
             )
 
 
@@ -127,7 +132,7 @@ def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
 
 
 def _check_file(path: str | os.PathLike[str], limit: int) -> None:
-    """Refuse what is not a model file of this format, is larger than the limit, or has another checksum than its content."""
+    """Refuse files of another format, files larger than the limit, and wrong checksums."""
     # Opening a pipe without O_NONBLOCK would wait for its writer.
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     with os.fdopen(handle, "rb") as file:
@@ -157,9 +162,9 @@ def _check_file(path: str | os.PathLike[str], limit: int) -> None:
 
 
 def _check_beginning(beginning: bytes, file: BinaryIO, size: int) -> None:
-    """Refuse a file that does not begin as a model does; the error says what it might be instead."""
+    """Refuse a file without the beginning of a model; the error suggests its likely format."""
     if not beginning:
-        raise BadModel("the file is empty: it holds no model.")
+        raise BadModel("the file is empty.")
     length = int.from_bytes(beginning[:8], "little")
     if beginning[8:9] != b"{" or length < 2:
         raise NotAModel(f"this is not a model of pegasos: {_kind_of(beginning + file.read(500))}.")
@@ -176,7 +181,7 @@ def _check_beginning(beginning: bytes, file: BinaryIO, size: int) -> None:
 
 
 def _kind_of(beginning: bytes) -> str:
-    """Return what a file may be instead of a model, from its first bytes, as a clause for an error."""
+    """Return the likely format of a file that is not a model, as a clause of an error message."""
     stripped = beginning.lstrip()
     for mark, kind in _BEGINNINGS:
         if beginning.startswith(mark) or (mark == b"<" and stripped.startswith(mark)):

@@ -1,4 +1,4 @@
-"""Our learners: what they learned, and what tells a person how."""
+"""The learners of this package: their fitted parameters, and the record of their training."""
 
 from __future__ import annotations
 
@@ -29,26 +29,27 @@ _CSR = ("data", "indices", "indptr")
 
 
 class NotKept:
-    """Stands where a learner keeps what partial_fit goes on from, which files do not hold."""
+    """Placeholder for the state of `partial_fit`, which model files do not contain."""
 
     def __getitem__(self, key: Any) -> Any:
         raise ValueError(
-            "partial_fit cannot go on from a model that was loaded: a file holds what was learned, not the state of learning. "
-            "Call fit, or partial_fit on a new estimator."
+            "partial_fit cannot continue from a loaded model: a model file holds the fitted "
+            "parameters, not the state of the solver. Call fit, or partial_fit on a new estimator."
         )
 
 
 class Learner(Part):
-    """A learner of ours, which declares the numbers and curves that its model file keeps."""
+    """A learner, whose declaration lists the numbers and curves that its model file keeps."""
 
     @property
     def numbers(self) -> dict[str, Check]:
-        """The single numbers that are kept, with what each may be."""
+        """Checks of the fitted numbers, by name."""
         return _NUMBERS | dict.fromkeys(
             self.cls.declaration.fitted_numbers, checks.of_type(int, float)
         )
 
     def describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
+        """Return the fitted numbers of a learner, and keep its arrays."""
         what, linear = draft.place.words, "kernel_" not in vars(estimator)
         state = {
             name: encode(getattr(estimator, name, None), f"{what}: {name}") for name in self.numbers
@@ -78,10 +79,11 @@ class Learner(Part):
         return state
 
     def build(self, node: Node, width: int | None) -> Built:
+        """Return the fitted learner of a node."""
         estimator = self.cls(**node.params)
         try:
             estimator._check_parameters()
-            _ = estimator._stop  # which is looked at only when a walk begins, and by pages
+            _ = estimator._stop  # otherwise checked only by fit and by pages
         except ValueError as error:
             raise node.bad(f"{error!s:.200}".rstrip(".")) from None
         for name, check in self.numbers.items():
@@ -146,7 +148,7 @@ def _calibration(node: Node, columns: int, pairs: bool) -> Calibration:
 
 
 def _encoded_classes(classes: Array, what: str) -> dict[str, Any]:
-    """Classes as they are; objects that are all text become NumPy's strings."""
+    """Return the encoded classes; an object array of text is encoded as NumPy strings."""
     if classes.dtype == object and all(isinstance(label, str) for label in classes):
         classes = strings(list(classes), f"{what}: classes_")
     if classes.dtype == object:
@@ -177,7 +179,7 @@ def _checked_plan(node: Node) -> Plan:
 
 
 def checked_kernel(node: Node, setting: Any) -> Kernel | str:
-    """The kernel with its numbers; it must be of the kind that the settings name."""
+    """Return the fitted kernel, which must be of the class that the settings name."""
     kernel: Kernel | str = node.take(
         "kernel", either(one_of(PRECOMPUTED), lambda value: isinstance(value, Kernel))
     )
@@ -190,7 +192,7 @@ def checked_kernel(node: Node, setting: Any) -> Kernel | str:
 
 
 def _support(node: Node, estimator: Any, columns: int) -> dict[str, Any]:
-    """Which training rows count, how much, and their numbers, dense or CSR."""
+    """Return indices, dual coefficients and rows (dense or CSR) of the support vectors."""
     support = node.array("support_", ("I64",), (None,))
     length, m, inputs = len(support), estimator._m, node.inputs
     if length and (support.min() < 0 or support.max() >= m):
@@ -233,7 +235,7 @@ def read_rows(node: Node, form_name: str, name: str, kind: str, dense: int, leng
     return rows
 
 
-#: The settings that `_check_parameters` leaves to others; the rest may be any number or word until it has its say.
+#: Checks of the settings that `_check_parameters` does not check; others may be any scalar here.
 _SETTINGS: dict[str, Check] = {
     "kernel": either(
         nothing, lambda value: isinstance(value, Kernel), one_of(PRECOMPUTED, *KERNELS, *ALIASES)
@@ -243,7 +245,7 @@ _SETTINGS: dict[str, Check] = {
     "checkpoints": either(nothing, checks.list_of(count)),
     "random_state": either(nothing, count),
 }
-#: Single numbers of every fitted learner; those that a learner declares may be any number (gap_ is nan without a certificate).
+#: Numbers of every fitted learner. The declared ones may be any number (gap_ is nan if unknown).
 _NUMBERS: dict[str, Check] = {
     "n_iter_": count,
     "_m": lambda value: count(value) and value > 0,

@@ -1,7 +1,8 @@
 """Saving and loading models.
 
-A model file is one safetensors file with a checksum (see `container`). Its header holds, as text, the format's version, the
-versions of libraries, the tree of parts (see `tree`) and the caller's card; its arrays are the numbers that were learned.
+A model file is one safetensors file with a checksum (see `container`). Its header contains the
+version of the format, the versions of libraries, the tree of parts (see `tree`) and the card of the
+caller as JSON; its arrays are the fitted parameters.
 """
 
 from __future__ import annotations
@@ -43,7 +44,23 @@ _ROWS = "rows"
 
 @dataclass(frozen=True)
 class Model:
-    """What a file held: a fitted estimator, its columns, the card, sorted hashes of rows (or None), format and versions."""
+    """Content of a model file.
+
+    Attributes
+    ----------
+    estimator : estimator
+        Fitted learner or pipeline.
+    n_features : int
+        Number of columns that the estimator takes.
+    card : dict
+        JSON values that were passed to `save`.
+    rows : ndarray of uint64 or None
+        Sorted hashes of the training rows.
+    format : int
+        Version of the file format.
+    versions : dict
+        Versions of the libraries that wrote the file.
+    """
 
     estimator: Any
     n_features: int
@@ -54,12 +71,13 @@ class Model:
 
     @property
     def feature_names(self) -> list[str] | None:
-        """The columns that the model was fitted to, if they had names."""
+        """Names of the training columns, or None if they had no names."""
         names = getattr(self.estimator, "feature_names_in_", None)
         return None if names is None else [str(name) for name in names]
 
     @property
     def classes(self) -> Array:
+        """Class labels in increasing order."""
         return np.asarray(self.estimator.classes_)
 
 
@@ -70,13 +88,30 @@ def save(
     card: dict[str, Any] | None = None,
     rows: Array | None = None,
 ) -> None:
-    """Write a fitted learner, or a pipeline that ends with one, to a file; of a search its best estimator.
+    """Write a fitted estimator to a model file.
 
-    `card` is a dict of JSON values that is kept as it is; `rows` are 64-bit hashes of rows (uint64), kept sorted.
-    The file is written whole or not at all, and read once before it takes its place. Parts that a file cannot hold are refused
-    by name. The state of learning is not kept: a loaded model predicts as the saved one does, but a later `fit` starts anew even
-    with warm_start, and `partial_fit` refuses to go on. A generator as random_state is kept as the seed that was drawn from it;
-    caches, threads and verbosity of pipelines are not kept, and labels that were Python text come back as NumPy's.
+    The file is written atomically and read back once before it replaces an older one. A loaded
+    model predicts exactly as the saved one. The file contains no solver state: `fit` of a loaded
+    model starts from scratch even with warm_start, and `partial_fit` raises an error. A generator
+    passed as random_state is stored as the seed that was drawn from it. Caches, threads and
+    verbosity of pipelines are not stored, and labels that were Python strings are loaded as NumPy
+    strings.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted learner, pipeline that ends with one, or search, of which the best estimator is
+        saved. Parts that a file cannot contain raise `BadModel` with their name.
+    path : str or PathLike
+        Name of the file.
+    card : dict, optional
+        JSON values to store with the model.
+    rows : ndarray of uint64, optional
+        64-bit hashes of the training rows, stored in increasing order.
+
+    See Also
+    --------
+    load : Read the estimator of a model file.
     """
     draft = Draft()
     tree = _described(estimator, draft)
@@ -104,7 +139,7 @@ def save(
         )
     with replacing(path) as unfinished:
         size = write(unfinished, draft.arrays, head)
-        try:  # a file that nobody could open must not take the place of one that can be
+        try:  # an unreadable file must not replace a readable one
             _read(unfinished, max(size, 2**30))
         except BadModel as error:
             raise BadModel(
@@ -113,14 +148,38 @@ def save(
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """The fitted estimator that a file holds; see `read_model`."""
+    """Return the fitted estimator of a model file.
+
+    Nothing in the file is executed. A damaged file raises `BadModel`.
+
+    Parameters
+    ----------
+    path : str or PathLike
+        Name of a file that `save` or the program wrote.
+
+    Returns
+    -------
+    estimator
+        Fitted learner or pipeline.
+
+    See Also
+    --------
+    save : Write a fitted estimator to a model file.
+    """
     return read_model(path).estimator
 
 
 def read_model(path: str | os.PathLike[str], limit: int | float | str | None = None) -> Model:
-    """Read a model file, or raise BadModel if it is damaged. Nothing in it is executed.
+    """Return the content of a model file, or raise BadModel if it is damaged.
 
-    `limit`: bytes (or "2GB") that the file may have; None: half of the machine's memory.
+    Nothing in the file is executed.
+
+    Parameters
+    ----------
+    path : str or PathLike
+        Name of the file.
+    limit : int, float or str, optional
+        Largest size of the file in bytes or as text ("2GB"); by default half of the memory.
     """
     if Path(path).is_dir():
         raise BadModel(f"{os.fspath(path)!r}: this is a folder; give the name of a model file.")
@@ -162,7 +221,7 @@ def _read(path: str | os.PathLike[str], limit: int) -> Model:
 
 
 def _checked_head(head: Any) -> dict[str, Any]:
-    """Return the description if its format is the one of this version, and its parts are there."""
+    """Return the description if its format is the current one and all of its entries exist."""
     found = head.get("format") if isinstance(head, dict) else None
     if type(found) is int and found > FORMAT:
         raise BadModel(
@@ -181,13 +240,16 @@ def _checked_head(head: Any) -> dict[str, Any]:
 
 
 def fitted_model(estimator: Any) -> Any:
-    """The fitted estimator that a file would hold: of a search its best one. BadModel says why a file could not."""
+    """Return the estimator that `save` would write: of a search, the best one.
+
+    Estimators that a file cannot contain raise BadModel with the reason.
+    """
     _described(estimator, Draft())
     return _found(estimator)
 
 
 def _described(estimator: Any, draft: Draft) -> dict[str, Any]:
-    """The tree of an estimator, or of the best one that a search found; its arrays go to the draft."""
+    """Return the tree of an estimator, or of the best one of a search; add arrays to the draft."""
     estimator = _found(estimator)
     try:
         check_is_fitted(estimator)
@@ -199,7 +261,7 @@ def _described(estimator: Any, draft: Draft) -> dict[str, Any]:
 
 
 def _found(estimator: Any) -> Any:
-    """The estimator itself, or the best one that a search found."""
+    """Return the estimator itself, or the best one of a search."""
     from pegasos.sklearn_private import is_search
 
     kind = type(estimator).__name__

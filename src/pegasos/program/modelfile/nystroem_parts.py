@@ -1,4 +1,4 @@
-"""Nystroem: its landmarks, the kernel with its numbers, and the map that makes features of kernel values."""
+"""Nystroem: its landmarks, fitted kernel, and the weights that map kernel values to features."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ from pegasos.program.modelfile.values import encode
 
 
 class Landmarks(Part):
-    """Nystroem."""
+    """Nystroem features: landmarks, weights and eigenvalues."""
 
     def describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
+        """Return the kernel of a fitted map, and keep its arrays."""
         for name in ("landmark_indices_", "weights_", "eigenvalues_"):
             draft.keep(name, getattr(estimator, name))
         rows = keep_rows(draft, "landmarks_", estimator.landmarks_)
         return {"kernel": encode(estimator.kernel_, f"{draft.place.words}: kernel_"), "rows": rows}
 
     def build(self, node: Node, width: int | None) -> Built:
+        """Return the fitted map of a node."""
         estimator = Nystroem(**node.params)
         try:
             estimator._check_parameters()

@@ -1,4 +1,4 @@
-"""JSON with limits: finite numbers, valid Unicode, and no more values than memory allows."""
+"""JSON with limits: finite numbers, valid Unicode, and a number of values that fits in memory."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ import numpy as np
 
 from pegasos.program.errors import BadModel, short
 
-#: Values (counted by the characters that separate them) in one text. Each takes up to about 130 bytes once parsed.
+#: Most values (counted by their separators) in one text; a parsed value takes up to 130 bytes.
 _MOST_VALUES = 2_000_000
 _BYTES_A_VALUE = 128
 
 
 def parse(text: bytes, what: str, memory: int) -> Any:
-    """Return the value of a UTF-8 text; `what` names it in messages, `memory` is how many bytes the value may take."""
+    """Return the value of a UTF-8 text.
+
+    `what` names the text in messages; `memory` is the largest size of the value in bytes.
+    """
     most_values = min(_MOST_VALUES, memory // _BYTES_A_VALUE)
     if sum(map(text.count, (b",", b":", b"[", b"{"))) > most_values:
         raise BadModel(
@@ -43,7 +46,7 @@ def write(value: Any) -> str:
 
 
 def plain(value: Any, what: str, depth: int = 0) -> Any:
-    """Return a user's value as JSON values alone, or raise an error that names what is something else."""
+    """Return a value converted to JSON values, or raise an error that names the first other one."""
     if depth > 50:
         raise BadModel(f"{what} is nested too deeply for a model file.")
     if isinstance(value, list | tuple):
@@ -79,5 +82,5 @@ def scalar(value: Any, what: str) -> bool | int | float | str | None:
         return int(value) if isinstance(value, int) else float(value)
     kind = type(value).__name__
     raise BadModel(
-        f"{what} is {short(value)} ({kind}). A model file holds numbers, text and lists, and nothing that runs."
+        f"{what} is {short(value)} ({kind}). A model file holds numbers, text and lists only."
     )

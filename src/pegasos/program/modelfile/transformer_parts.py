@@ -33,9 +33,10 @@ _MOST_PRODUCTS = 2**24
 
 
 class Products(Part):
-    """PolynomialFeatures: its settings and its width are all there is."""
+    """PolynomialFeatures, which is determined by its settings and its number of columns."""
 
     def build(self, node: Node, width: int | None) -> Built:
+        """Return the fitted expansion of a node."""
         degree = node.params.get("degree", 2)
         lowest, highest = degree if isinstance(degree, tuple | list) else (0, degree)
         if lowest > highest or not possible_products(
@@ -49,7 +50,7 @@ class Products(Part):
 
 
 def possible_products(n_features: int, degree: int, interaction_only: bool) -> bool:
-    """Whether all products of so many features up to a degree are few enough, found without computing huge numbers.
+    """Return whether an expansion to a degree has few enough columns, without huge integers.
 
     >>> (
     ...     possible_products(16, 16, True),
@@ -67,9 +68,13 @@ def possible_products(n_features: int, degree: int, interaction_only: bool) -> b
 
 
 class Imputer(Part):
-    """SimpleImputer: the fill of each column (nan: the column goes), and which columns have an indicator."""
+    """SimpleImputer: the fill value of each column, and the columns with an indicator.
+
+    The fill value of a column that is dropped is NaN.
+    """
 
     def describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
+        """Return the dtype of the table and the columns with an indicator; keep the fill values."""
         fills = estimator.statistics_
         table = getattr(estimator, "_fit_dtype", fills.dtype)
         if table.kind != "O" and table.name not in DTYPES:
@@ -88,6 +93,7 @@ class Imputer(Part):
         return state
 
     def build(self, node: Node, width: int | None) -> Built:
+        """Return the fitted imputer of a node."""
         table = node.take("table", one_of("object", *DTYPES))
         kind = np.dtype(object) if table == "object" else DTYPES[table]
         indicator = node.take("indicator", checks.places(node.inputs))
@@ -111,14 +117,14 @@ class Imputer(Part):
 
 
 def _are_finite(fills: Array, kind: Any) -> bool:
-    """Whether fills are finite, also in a table of a dtype."""
+    """Return whether fill values are finite, also after conversion to a dtype."""
     with np.errstate(all="ignore"):
         values = [*fills.tolist(), *fills.astype(kind).tolist()]
     return all(math.isfinite(value) for value in values if isinstance(value, int | float))
 
 
 def _other_than(missing: Any, kind: Any) -> Any:
-    """A value that is not the missing one."""
+    """Return a value other than the marker of missing values."""
     if kind.kind == "O" and isinstance(missing, str):
         return missing + "."
     return 1 if isinstance(missing, int | float) and missing == 0 else 0
@@ -128,6 +134,7 @@ class Encoder(Part):
     """OneHotEncoder or OrdinalEncoder: the categories of each column."""
 
     def describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
+        """Return the categories of each column, and whether they were given by the caller."""
         what = f"{draft.place.words}: the categories of column"
         categories = [
             encode_labels(one, f"{what} {index}") for index, one in enumerate(estimator.categories_)
@@ -135,6 +142,7 @@ class Encoder(Part):
         return {"categories": categories, "given": not isinstance(estimator.categories, str)}
 
     def build(self, node: Node, width: int | None) -> Built:
+        """Return the fitted encoder of a node."""
         given, described = node.take("given", flag), node.items("categories")
         what = f"{node.place.words}: the categories of column"
         categories = [decode_labels(one, f"{what} {index}") for index, one in enumerate(described)]

@@ -1,8 +1,8 @@
-"""The tree of parts that a model is: how each part is described, checked and built again.
+"""The tree of estimators in a model file: how each part is described, checked and rebuilt.
 
-A part is a node {"type", "params", "state"}; `Part` knows what all parts have in common, and is by itself all that a scaler
-needs: the table of its settings and the names of its arrays. Others say in a few hooks what is special about them. Building
-goes through the tree once: what a node says is checked before its arrays are read or anything is made from it.
+A part is a node {"type", "params", "state"}. The class `Part` suffices for scalers, which need only
+a table of settings and the names of their arrays; other estimators override `describe` and `build`.
+A tree is built in one traversal: each node is checked before its arrays are read.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ _MOST_DEPTH = 12
 MOST_FEATURES = 2**31 - 1
 #: Cells of a table that a part of scikit-learn is fitted to when it is built again.
 MOST_CELLS = 2**21
-#: Of a scaler: how many rows it saw, as one number, or as one a feature.
+#: Attribute of scalers: the number of training rows, as one number or as one per feature.
 SEEN = "n_samples_seen_"
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where in the tree: a path for the names of arrays, and words for messages."""
+    """Position in the tree: a path for the names of arrays, and a description for messages."""
 
     path: str = "model"
     words: str = "the model"
     depth: int = 0
 
     def child(self, index: int, words: str) -> Place:
-        """The place of a part within this one."""
+        """Return the place of a part within this one."""
         if self.depth >= _MOST_DEPTH:
             raise BadModel(
                 f"{words} is nested more than {_MOST_DEPTH} levels deep; a model file does not go that far."
@@ -49,13 +49,13 @@ class Place:
 
 @dataclass(frozen=True)
 class Draft:
-    """A part on its way into a file: its place, and the arrays of all parts."""
+    """A part that is being described: its place, and the arrays of all parts so far."""
 
     place: Place = field(default_factory=Place)
     arrays: dict[str, Array] = field(default_factory=dict)
 
     def keep(self, name: str, values: Any) -> None:
-        """Keep an array, in one of the few dtypes that files hold."""
+        """Add an array, whose dtype must be one of `DTYPES`."""
         values = np.asarray(values, order="C")
         if values.dtype not in DTYPES.values():
             raise BadModel(
@@ -64,24 +64,24 @@ class Draft:
         self.arrays[f"{self.place.path}/{name}"] = values
 
     def child(self, estimator: Any, index: int, words: str) -> dict[str, Any]:
-        """A part within this one as a node."""
+        """Return the node of a part within this one."""
         return describe(estimator, Draft(self.place.child(index, words), self.arrays))
 
 
 @dataclass
 class Node:
-    """A part as a file describes it: settings that were checked, and the state, from which each thing is taken once."""
+    """A part as described by a file: its checked settings, and its state, each entry taken once."""
 
     params: dict[str, Any]
     state: dict[str, Any]
     place: Place
     file: Container
-    #: Columns that the part takes, known before the part is built (of a Pipeline, only if something stands before it).
+    #: Number of input columns; 0 for a Pipeline that is the first part, whose first step knows it.
     inputs: int = 0
     names: list[str] | None = None
 
     def take(self, name: str, check: Check) -> Any:
-        """A value of the state, decoded and checked."""
+        """Return a value of the state, decoded and checked."""
         if name not in self.state:
             raise self.bad(f"{name} is missing")
         value = decode(self.state.pop(name), f"{self.place.words}: {name}")
@@ -90,7 +90,7 @@ class Node:
         return value
 
     def items(self, name: str) -> list[Any]:
-        """A list of the state, as it is."""
+        """Return a list of the state, without decoding its items."""
         value = self.state.pop(name, None)
         if not isinstance(value, list):
             raise self.bad(f"{name} is missing or is not a list")
@@ -103,17 +103,18 @@ class Node:
         *shapes: tuple[int | None, ...],
         finite: bool = True,
     ) -> Array:
-        """An array of this part; see `Container.read`."""
+        """Return an array of this part; see `Container.read`."""
         values = self.file.read(f"{self.place.path}/{name}", dtypes, *shapes)
         if finite and not np.isfinite(values).all():
             raise self.bad(f"{name} holds numbers that are not finite")
         return values
 
     def child(self, described: Any, index: int, words: str, width: int | None) -> Built:
-        """A part within this one, which gets `width` columns."""
+        """Return the part of a node within this one; its input has `width` columns."""
         return build(described, self.place.child(index, words), self.file, width)
 
     def bad(self, why: str) -> BadModel:
+        """Return the error of a node that cannot be rebuilt."""
         return BadModel(
             f"{self.place.words}: {why}. The file was not written by this version of pegasos."
         )
@@ -121,7 +122,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Built:
-    """A fitted estimator, with its columns in and out (None: any number). A learner ends a pipeline."""
+    """A rebuilt estimator with its numbers of input and output columns (None: any number)."""
 
     estimator: Any
     inputs: int | None
@@ -131,26 +132,31 @@ class Built:
 
 @dataclass(frozen=True)
 class Part:
-    """One kind of part: its class, the settings that files hold with what each may be, and its arrays of a number a feature."""
+    """One kind of part: how an estimator of a class is described and rebuilt."""
 
     cls: Any
+    #: Checks of the settings that files contain.
     settings: dict[str, Check] = field(default_factory=dict)
+    #: Names of the fitted arrays with one number per feature.
     arrays: tuple[str, ...] = ()
-    #: Settings that are no part of a model (threads, messages, caches), or that the state describes.
+    #: Settings that do not belong to a model (threads, messages, caches) or are part of the state.
     left_out: tuple[str, ...] = ()
     most_features: int = MOST_CELLS
-    #: Whether the part itself knows its columns (a Pipeline asks its first step).
+    #: Whether the part has n_features_in_ of its own; a Pipeline takes it from its first step.
     has_columns: bool = True
 
     def describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
-        """The state of a fitted part as JSON; its arrays go to the draft."""
+        """Return the state of a fitted part as JSON, and add its arrays to the draft."""
         for name in self.arrays:
             if getattr(estimator, name) is not None:
                 draft.keep(name, getattr(estimator, name))
         return {}
 
     def build(self, node: Node, width: int | None) -> Built:
-        """The part of a node which gets `width` columns; a row of zeros shows whether it has all that it needs."""
+        """Return the part of a node whose input has `width` columns.
+
+        The part transforms a row of zeros, which fails if one of its attributes is missing.
+        """
         estimator = self.cls(**node.params)
         for name in self.arrays:
             values: Any = None
@@ -168,22 +174,22 @@ class Part:
             )
 
 
-#: A name in a file means one of these, or nothing. The modules of parts put theirs in.
+#: The parts that files may contain, by the name of their class; see `register`.
 PARTS: dict[str, Part] = {}
 
 
 def register(*parts: Part) -> None:
-    """Parts that files may hold from now on."""
+    """Add parts to those that files may contain."""
     PARTS.update({part.cls.__name__: part for part in parts})
 
 
 def describe(estimator: Any, draft: Draft) -> dict[str, Any]:
-    """A fitted estimator as a node; what no file can hold is refused by name."""
+    """Return the node of a fitted estimator, or raise an error that names the unsupported part."""
     name, words = type(estimator).__name__, draft.place.words
     part = PARTS.get(name)
     if part is None or type(estimator) is not part.cls:
         raise BadModel(
-            f"{words} is a {name}, which model files do not hold. They hold {', '.join(PARTS)}."
+            f"{words} is a {name}, which model files do not support. They support {', '.join(PARTS)}."
         )
     transform = getattr(estimator, "_sklearn_output_config", {}).get("transform", "default")
     if transform != "default":
@@ -194,19 +200,17 @@ def describe(estimator: Any, draft: Draft) -> dict[str, Any]:
     for key, parameter in signature(part.cls).parameters.items():
         value, what = getattr(estimator, key), f"{words}: {name}'s {key}"
         if key == "random_state" and not isinstance(value, int | np.integer | None):
-            value = getattr(
-                estimator, "_seed", None
-            )  # what was drawn from the generator gives the same model again
+            value = getattr(estimator, "_seed", None)  # drawn from the generator: same model
         if key in part.settings:
             params[key] = encode(value, what)
             if not part.settings[key](decode(params[key], what)):
-                raise BadModel(f"{what}={short(value)} is not a setting that model files hold.")
+                raise BadModel(f"{what}={short(value)} is not a setting that model files support.")
         elif key not in part.left_out and (type(value), value) != (
             type(parameter.default),
             parameter.default,
         ):
             raise BadModel(
-                f"{what}={short(value)} cannot be saved: a model file has no place for it."
+                f"{what}={short(value)} cannot be saved: model files do not support this setting."
             )
     state = part.describe(estimator, draft)
     if part.has_columns:
@@ -215,7 +219,10 @@ def describe(estimator: Any, draft: Draft) -> dict[str, Any]:
 
 
 def build(described: Any, place: Place, file: Container, width: int | None) -> Built:
-    """Check a node and all below it, and make the estimators; it gets `width` columns (None: it says itself how many)."""
+    """Check a node and its descendants, and return the estimator.
+
+    `width` is the number of input columns; None: as many as the node says.
+    """
     if not isinstance(described, dict) or set(described) != {"type", "params", "state"}:
         raise BadModel(f"{place.words} is {short(described)} instead of type, params and state.")
     name, params, state = described["type"], described["params"], described["state"]
@@ -251,7 +258,7 @@ def build(described: Any, place: Place, file: Container, width: int | None) -> B
             raise node.bad("a column name occurs twice")
     built = part.build(node, width)
     if node.state:
-        raise node.bad(f"its state holds unknown things ({short(sorted(node.state))})")
+        raise node.bad(f"its state has unknown entries ({short(sorted(node.state))})")
     if part.has_columns:
         built.estimator.n_features_in_ = node.inputs
     if (wrong := bounds.fault(built.estimator)) is not None:
@@ -262,7 +269,7 @@ def build(described: Any, place: Place, file: Container, width: int | None) -> B
 
 
 def _names(estimator: Any, words: str) -> list[str] | None:
-    """The names of the columns that a part was fitted to, if they had any."""
+    """Return the names of the columns that a part was fitted to, or None."""
     if not hasattr(estimator, "feature_names_in_"):
         return None
     names = [encode(name, f"{words}: a column name") for name in estimator.feature_names_in_]

@@ -1,4 +1,4 @@
-"""Settings as JSON: what plain JSON lacks (nan, tuples, dicts with other keys, kernels, dtypes) is spelled out."""
+"""Settings as JSON, with an encoding of nan, tuples, dicts with other keys, kernels and dtypes."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from pegasos.program.modelfile import checks, strictjson
 Array = np.ndarray[Any, Any]
 
 _SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
-#: Dtypes by name: of classes, categories and encoded columns.
+#: Dtypes of classes, categories and encoded columns, by name.
 NUMBERS = {
     kind.name: kind
     for kind in map(
         np.dtype, ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
     )
 }
-#: Bytes of one array of strings, which NumPy pads to the longest.
+#: Most bytes of one array of strings, which NumPy pads to the longest.
 _MOST_TEXT_BYTES = 2**24
 
 
 def encode(value: Any, what: str) -> Any:
-    """A setting as JSON; functions and all else that a file cannot hold are refused."""
+    """Return a setting as JSON, or raise an error if it has no encoding, as functions do."""
     if isinstance(value, list | range) or (isinstance(value, np.ndarray) and value.ndim == 1):
         return [encode(item, what) for item in value]
     if isinstance(value, tuple):
@@ -38,7 +38,7 @@ def encode(value: Any, what: str) -> Any:
         if KERNELS.get(value.name) is not type(value):
             known = ", ".join(KERNELS)
             raise BadModel(
-                f"{what}={short(value)} is a kernel of your own; model files hold {known}, and nothing that runs."
+                f"{what}={short(value)} is a custom kernel; model files contain no code and support {known}."
             )
         params = {key: encode(item, f"{what}'s {key}") for key, item in value.get_params().items()}
         return {"kernel": value.name, "params": params}
@@ -52,7 +52,7 @@ def encode(value: Any, what: str) -> Any:
 
 
 def decode(value: Any, what: str, depth: int = 0) -> Any:
-    """The setting that `encode` wrote."""
+    """Return the setting that `encode` wrote."""
     if depth > 10:
         raise BadModel(f"{what} is nested too deeply.")
     if checks.scalar(value):
@@ -95,7 +95,7 @@ def _decode_kernel(name: Any, params: Any, what: str) -> Kernel:
 
 
 def encode_labels(values: Array, what: str) -> dict[str, Any]:
-    """Classes, categories or fills: numbers and strings by their dtype, mixtures (with None or nan) as objects."""
+    """Return classes, categories or fill values as JSON with their dtype; mixtures are objects."""
     kind = {"O": "object", "U": "str", "T": "str"}.get(values.dtype.kind, values.dtype.name)
     if kind not in ("object", "str", *NUMBERS):
         raise BadModel(
@@ -125,7 +125,10 @@ def decode_labels(described: Any, what: str) -> Array:
 
 
 def strings(values: list[Any], what: str) -> Array:
-    """An array of NumPy's strings; NumPy would cut zeros at their end, and pads all to the longest."""
+    """Return an array of NumPy strings.
+
+    NumPy strips trailing zero characters and pads all strings to the longest, so both are limited.
+    """
     if not all(isinstance(item, str) and not item.endswith("\0") for item in values):
         raise BadModel(
             f"{what} holds values that are not text, or text that ends with a zero character."
@@ -136,7 +139,7 @@ def strings(values: list[Any], what: str) -> Array:
 
 
 def objects(values: list[Any]) -> Array:
-    """An array of Python's own values, one each."""
+    """Return a one-dimensional array of Python objects."""
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
