@@ -30,28 +30,28 @@ start = time.perf_counter()
 sweep = SweepCV(learner, grid, cv=3, memory=memory, refit=False).fit(X, y)
 took = time.perf_counter() - start
 peak = 1024 * int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
-print(json.dumps([took, peak, sweep.plan_, sweep.predicted_time_, 1 - sweep.best_score_]))
+print(json.dumps([took, peak, sweep.plan_, 1 - sweep.best_score_]))
 """
 
 
 def measure(
     m: int, width: int, kernels: int, steps: int, memory: int | str | None
-) -> tuple[float, float, str, float | None, float]:
-    """Seconds, peak memory, way, forecast and best error of a sweep in a process of its own."""
+) -> tuple[float, float, str, float]:
+    """Seconds, peak memory, way and best error of a sweep in a process of its own."""
     code = CODE.format(m=m, width=width, kernels=kernels, steps=steps, memory=memory)
-    took, peak, way, predicted, error = json.loads(child(code))
-    return took, peak, way, predicted, error
+    took, peak, way, error = json.loads(child(code))
+    return took, peak, way, error
 
 
 def run(repeats: int) -> Iterator[Row]:
     for m in (1000, 2000, 4000, 8000, 16_000, 32_000):
         for memory in (None, 4 * m * m):  # two matrices do not fit into the second
-            took, peak, way, _, _ = measure(m, 50, 2, m, memory)
+            took, peak, way, _ = measure(m, 50, 2, m, memory)
             note = f"50 features, 2 kernels x 10 λ x 2 T x 3 folds; peak {peak / 1e9:.2f} GB"
             yield Row(f"m = {m:,}: {way}", took, "s", note=note)
     one = measure(50_000, 200, 1, 33_000, "4GB")
     six = measure(50_000, 200, 6, 33_000, "4GB")
-    note = f"{six[2]}; error {six[4]:.3f}; peak {six[1] / 1e9:.2f} GB"
+    note = f"{six[2]}; error {six[3]:.3f}; peak {six[1] / 1e9:.2f} GB"
     yield Row(
         "50,000 x 200, 6 widths x 10 λ x 2 T x 3 folds, memory='4GB'",
         six[0],
@@ -60,9 +60,6 @@ def run(repeats: int) -> Iterator[Row]:
         False,
         six[0],
         note=note,
-    )
-    yield Row(
-        "forecast / time", (six[3] or 0.0) / six[0], "", 0.7, True, note="within 30 %: 0.7 to 1.3"
     )
     yield Row("six widths / one", six[0] / one[0], "times", 3, False, six[0], one[0])
 

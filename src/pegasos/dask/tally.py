@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pegasos.engine.rows.blocks import Block, Part
-from pegasos.search.units import LabelAnswers
+from pegasos.search.units import FoldAnswers
 
 Array = np.ndarray[Any, Any]
 
@@ -62,7 +62,7 @@ class Scorer:
         truth, said = np.nonzero(counts)
         if not len(truth):
             return float("nan")
-        answers = LabelAnswers(self._classes, self._classes[said])
+        answers = FoldAnswers(self._classes, self._classes[said])
         given = (answers, np.zeros((len(truth), 1)), self._classes[truth])
         try:
             return self._scorers(*given, sample_weight=counts[truth, said])

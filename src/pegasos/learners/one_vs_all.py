@@ -169,10 +169,6 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         """Where a walk over m rows ends at the latest, in the declared unit."""
         return self._stop[1]
 
-    def _examples_until(self, stop: int, m: int) -> int:
-        """How many examples are drawn until a stop."""
-        return stop * m
-
     def _make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:
         """Solvers for all λ at once that are read at these stops: one, or one a class where each has its own draws."""
         raise AssertionError("each learner walks in its own way")

@@ -217,9 +217,6 @@ class Pegasos(RegularizedClassifier):
         name, count = self._stop
         return count if name == "n_iter" else math.ceil(count * m / self.batch_size)
 
-    def _examples_until(self, stop: int, m: int) -> int:
-        return stop * self.batch_size
-
     def _groups(self, task: Task) -> list[Array]:
         """The columns that share draws."""
         return (

@@ -1,4 +1,4 @@
-"""A fold's rows: preprocessing fitted on its training rows, and kernel matrices shared by all that can share them."""
+"""Rows of a fold: preprocessing fitted to its training rows, and shared kernel matrices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from pegasos.engine.kernels.base import Kernel
 from pegasos.engine.kernels.distances import Pairs, fill_gram
 from pegasos.engine.kernels.standard import as_kernel
 from pegasos.engine.rows.features import explicit_rows
-from pegasos.engine.rows.kernel_rows import KernelRows
 from pegasos.engine.rows.mapped import MappedFeatures, MappedRows
 from pegasos.engine.rows.sources import GramRows
 from pegasos.learners.task import is_precomputed
@@ -31,14 +30,14 @@ Array = np.ndarray[Any, Any]
 
 @dataclass
 class Prepared:
-    """All rows as the learner sees them in one fold, and which of them it learns from."""
+    """All rows as the learner sees them in one fold, and its training rows, `members`."""
 
     X: Any
     members: Array
 
 
 def prepare(parts: Anatomy, X: Any, y: Any, train: Array) -> Prepared:
-    """Fit the steps before the learner on the training rows only, and bring all rows through them."""
+    """Fit the steps before the learner to the training rows, and transform all rows."""
     members = train
     for drops, stages in groupby(parts.stages, key=lambda stage: stage.drops):
         if drops:
@@ -47,15 +46,13 @@ def prepare(parts: Anatomy, X: Any, y: Any, train: Array) -> Prepared:
         else:
             steps = clone(Pipeline([(stage.name, stage.part) for stage in stages]))
             X = steps.fit(safe_indexing(X, members), safe_indexing(y, members)).transform(X)
-    if isinstance(X, MappedRows):
-        return Prepared(X, members)
-    return Prepared(
-        check_array(X, accept_sparse="csr", dtype=(np.float64, np.float32), order="C"), members
-    )
+    if not isinstance(X, MappedRows):
+        X = check_array(X, accept_sparse="csr", dtype=(np.float64, np.float32), order="C")
+    return Prepared(X, members)
 
 
 class Shared:
-    """Values that several units use: made once, by the first that asks, and let go after the last has used them."""
+    """Values used by several units: made by the first of them, dropped after the last."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -64,14 +61,15 @@ class Shared:
         self._uses: Counter[Any] = Counter()
 
     def expect(self, keys: Iterable[Any]) -> None:
-        """Announce one use of each."""
+        """Announce one use of each key."""
         self._uses.update(keys)
 
-    def last_use(self, key: Any) -> bool:
-        """Whether one use is left."""
+    def is_last_use(self, key: Any) -> bool:
+        """Tell whether at most one use is left."""
         return self._uses[key] <= 1
 
     def get(self, key: Any, make: Callable[[], Any]) -> Any:
+        """Return a value; make it if no unit has done so."""
         with self._lock:
             lock = self._locks.setdefault(key, threading.Lock())
         with lock:
@@ -80,7 +78,7 @@ class Shared:
             return self._values[key]
 
     def release(self, key: Any) -> None:
-        """One use is over."""
+        """End one use."""
         with self._lock:
             self._uses[key] -= 1
             if self._uses[key] <= 0:
@@ -89,7 +87,7 @@ class Shared:
 
 
 def resolved_kernel(learner: Any, prepared: Prepared) -> Kernel | str | None:
-    """The kernel with numbers, as a fit on the training rows alone would have it."""
+    """Return the kernel with its numbers, as a fit to the training rows alone resolves it."""
     if learner.kernel is None or is_precomputed(learner.kernel):
         return learner.kernel
     kernel = as_kernel(learner.kernel)
@@ -99,29 +97,24 @@ def resolved_kernel(learner: Any, prepared: Prepared) -> Kernel | str | None:
     return resolved
 
 
-def make_rows(
-    kernel: Kernel | str | None,
-    X: Any,
-    on_the_fly: bool,
-    base: Callable[[], tuple[Array, bool]] | None,
-) -> Any:
-    """Rows over all of X, so that test scores come with the training. `base` gives the measure's values, and if they are free."""
+def make_rows(kernel: Kernel | str | None, X: Any, base: Callable[[], Array] | None) -> Any:
+    """Return rows over all of X, so that test rows are scored during training.
+
+    `base` returns values of the kernel's measure that may be overwritten, if they are shared.
+    """
     if kernel is None:
         return MappedFeatures(X) if isinstance(X, MappedRows) else explicit_rows(X)
     if isinstance(kernel, str):
         return GramRows(X.toarray() if sparse.issparse(X) else X)
-    if on_the_fly:
-        return KernelRows(kernel, X)
     if base is None:
-        return GramRows(kernel.matrix(X, X), kernel, X)  # now: several threads will look at it
-    values, free = base()
-    K = values if free else values.copy()
+        return GramRows(kernel.matrix(X, X), kernel, X)
+    K = base()
     for start in range(0, len(K), 256):  # in pieces that stay in the cache
         kernel.transform(K[start : start + 256])
-    return GramRows(K, kernel, X)  # of low rank they go through a factor, which needs X
+    return GramRows(K, kernel, X)
 
 
 def base_values(kernel: Kernel, X: Any) -> Array:
-    """The measure between all rows: what every kernel of that measure is a map of."""
+    """Return the kernel's measure between all rows, of which every kernel of it is a map."""
     assert kernel.measure is not None
     return fill_gram(Pairs(kernel.measure, X), lambda tile: None)

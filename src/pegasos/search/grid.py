@@ -1,4 +1,4 @@
-"""Cells of a grid, and the groups of cells that one walk serves: equal but for λ and the number of steps."""
+"""Cells of a grid, and groups of cells that share solvers: equal except for λ and the stop."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pegasos.search.settings import Setting
 
 @dataclass
 class Cell:
-    """One point of the grid: its number, GridSearchCV's parameters, the estimator that has them, and what that means."""
+    """Point of a grid: its number, GridSearchCV's parameters, and the estimator with them."""
 
     number: int
     params: dict[str, Any]
@@ -24,41 +24,46 @@ class Cell:
     parts: Anatomy
     setting: Setting
 
+    @classmethod
+    def of(cls, number: int, estimator: Any, params: dict[str, Any]) -> Cell:
+        """Return the cell of an estimator with other parameters."""
+        candidate = clone(estimator).set_params(**clone(params, safe=False))
+        parts = anatomy(candidate)
+        return cls(number, params, candidate, parts, Setting.read(parts))
+
     @property
     def learner(self) -> OneVsAllClassifier:
+        """Learner of the estimator."""
         return self.parts.learner
 
 
 @dataclass
 class Group:
-    """Cells that share preparation, kernel and all else but λ and the stop."""
+    """Cells with equal preparation, kernel and options."""
 
     setting: Setting
     cells: list[Cell] = field(default_factory=list)
 
     @property
     def parts(self) -> Anatomy:
+        """Anatomy of the estimator of one cell."""
         return self.cells[0].parts
 
     @property
     def learner(self) -> OneVsAllClassifier:
+        """Learner of one cell."""
         return self.cells[0].learner
 
 
 def make_cells(estimator: Any, param_grid: Any) -> list[Cell]:
-    """All cells, in GridSearchCV's order."""
-    cells = []
-    for number, given in enumerate(ParameterGrid(param_grid)):
-        # NumPy's numbers would print as np.float64(0.1)
-        params = {name: plain(value) for name, value in given.items()}
-        candidate = clone(estimator).set_params(**clone(params, safe=False))
-        parts = anatomy(candidate)
-        cells.append(Cell(number, params, candidate, parts, Setting.read(parts)))
-    return cells
+    """Return all cells of a grid, in GridSearchCV's order."""
+    # NumPy's numbers would print as np.float64(0.1)
+    grid = [{k: plain(v) for k, v in given.items()} for given in ParameterGrid(param_grid)]
+    return [Cell.of(number, estimator, params) for number, params in enumerate(grid)]
 
 
 def make_groups(cells: list[Cell]) -> list[Group]:
-    """Cells by what one walk can serve."""
+    """Return the groups of some cells."""
     groups: dict[Setting, Group] = {}
     for cell in cells:
         groups.setdefault(cell.setting.walk, Group(cell.setting.walk)).cells.append(cell)

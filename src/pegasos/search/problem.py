@@ -1,4 +1,4 @@
-"""The data of a search: rows, labels, weights and folds; and parts of it."""
+"""Data of a search: rows, labels, weights and folds; and samples of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Problem:
-    """Rows, labels, weights and folds; `codes` are the places of the labels in the sorted `classes`."""
+    """Rows, labels, weights and folds; `codes` are positions of the labels in sorted `classes`."""
 
     X: Any
     y: Any
@@ -24,31 +24,19 @@ class Problem:
     splits: list[tuple[Array, Array]]
 
     def only(self, rows: Array) -> Problem:
-        """Restrict the folds to some rows; folds without test rows, or with one class to learn from, are left out."""
+        """Restrict the folds to some rows; leave out folds without test rows or with one class."""
         inside = np.zeros(len(self.codes), dtype=bool)
         inside[rows] = True
         splits = [(train[inside[train]], test[inside[test]]) for train, test in self.splits]
-        kept = [
-            (train, test)
-            for train, test in splits
-            if len(test) and len(np.unique(self.codes[train])) > 1
-        ]
+        kept = [(a, b) for a, b in splits if len(b) and len(np.unique(self.codes[a])) > 1]
         return replace(self, splits=kept)
 
     def take(self, rows: Array) -> Problem:
-        """Return some rows as a problem of their own; `rows` are sorted and contain the rows of all folds."""
-        splits = [
-            (np.searchsorted(rows, train), np.searchsorted(rows, test))
-            for train, test in self.splits
-        ]
-        return Problem(
-            safe_indexing(self.X, rows),
-            safe_indexing(self.y, rows),
-            self.classes,
-            self.codes[rows],
-            None if self.weights is None else self.weights[rows],
-            splits,
-        )
+        """Return a problem of these rows, which are sorted and contain the rows of all folds."""
+        X, y = safe_indexing(self.X, rows), safe_indexing(self.y, rows)
+        weights = None if self.weights is None else self.weights[rows]
+        splits = [(np.searchsorted(rows, a), np.searchsorted(rows, b)) for a, b in self.splits]
+        return Problem(X, y, self.classes, self.codes[rows], weights, splits)
 
 
 def stratified(codes: Array, size: int) -> Array:

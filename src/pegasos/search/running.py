@@ -1,13 +1,12 @@
-"""Filling a table of cells x folds: from the store what it has, the rest by walks on threads or on a cluster."""
+"""Evaluation of cells on folds: from the store where it has them, else on threads or a cluster."""
 
 from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from pegasos.search.cluster import run_on_cluster
 from pegasos.search.grid import Cell, Group, make_groups
@@ -15,28 +14,21 @@ from pegasos.search.progress import Progress
 from pegasos.search.results import Table
 from pegasos.search.schedule import Schedule, Unit
 from pegasos.search.settings import freeze, thaw
-from pegasos.search.store import (
-    ALGORITHMS,
-    Store,
-    check_storable,
-    failing_clearly,
-    fingerprint,
-)
+from pegasos.search.store import ALGORITHMS, Store, check_storable, failing_clearly, fingerprint
 
 if TYPE_CHECKING:
     from pegasos.search.sweep import SweepCV
     from pegasos.search.units import UnitResult
 
-Array = np.ndarray[Any, Any]
-
 
 class Filling:
     """Context in which a search fills one of its tables.
 
-    `rows` restricts the walks to the rows of the table's folds; what they find is kept in a folder of its own within the store.
+    `rows` restricts the data to the rows of the table's folds; a folder of its own within the store
+    keeps those results.
     """
 
-    def __init__(self, search: SweepCV, table: Table, rows: Array | None = None) -> None:
+    def __init__(self, search: SweepCV, table: Table, rows: Any = None) -> None:
         self._search, self._table = search, table
         self._problem = table.problem if rows is None else table.problem.take(rows)
         self._store: Store | None = None
@@ -60,32 +52,29 @@ class Filling:
         return Store(folder, question)
 
     def __enter__(self) -> Filling:
+        """Return the context itself."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
-        store = self._store
+        """Close the store; say what it keeps after Ctrl-C."""
+        folder = self._search.store
         if kind is not None and issubclass(kind, KeyboardInterrupt):
-            kept = (
-                "nothing is kept without a `store`"
-                if store is None
-                else f"finished cells are kept in {self._search.store}; the same call goes on from there"
-            )
+            kept = f"finished cells are kept in {folder}; the same call goes on from there"
+            kept = kept if folder is not None else "nothing is kept without a `store`"
             self._progress.warn(f"interrupted: {kept}")
         self._progress.close()
-        if store is not None:
-            store.close()
+        if self._store is not None:
+            self._store.close()
 
     def run(self, cells: list[Cell], until: float | None = None) -> bool:
-        """Fill the table with these cells on all folds; False if the moment `until` came before all were done."""
-        search, problem = self._search, self._problem
-        schedule = Schedule(
-            make_groups(cells), problem, search.memory, search.seed_, search.warm_path
-        )
+        """Evaluate cells on all folds; return False if the moment `until` came before all."""
+        search = self._search
+        given = (self._problem, search.memory, search.seed_, search.warm_path)
+        schedule = Schedule(make_groups(cells), *given)
         search.plan_ = schedule.source
         units = [each for unit in schedule.units if (each := self._unfinished(unit)).group.cells]
         self._progress.expect(sum(len(unit.group.cells) for unit in units))
-        self._progress.say(schedule.forecast(units))
-        search.predicted_time_ = schedule.predicted
+        self._progress.say(schedule.describe(units))
         on_training = search.return_train_score
         left = None if until is None else max(0.0, until - time.monotonic())
         if search.client is not None:
@@ -108,7 +97,7 @@ class Filling:
         return f"{cell.setting.key()} {json.dumps(asked, sort_keys=True)}"
 
     def _unfinished(self, unit: Unit) -> Unit:
-        """Return the unit without the cells that the store has; those go into the table."""
+        """Return the unit without stored cells, whose results go into the table."""
         if self._store is None:
             return unit
         missing = Group(unit.group.setting)
@@ -119,4 +108,4 @@ class Filling:
             else:
                 with failing_clearly(self._store.path):
                     self._table.restore(cell, unit, found)
-        return Unit(missing, unit.fold, unit.prepared_key, unit.base_key, unit.rows_key)
+        return replace(unit, group=missing)

@@ -1,13 +1,12 @@
-"""The schedule: which units there are, in which order they share most, how rows are had within the budget, and their running."""
+"""Schedule of a search: order of its units, source of kernel rows, and execution on threads."""
 
 from __future__ import annotations
 
 import contextlib
-import math
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -37,9 +36,8 @@ from pegasos.search.units import UnitResult, UnitRun, run_together
 
 Array = np.ndarray[Any, Any]
 
-
-#: Where the rows of walks come from.
-_SOURCES = {
+#: Sources of the rows of learners: `plan_` of a search, and a description.
+SOURCES = {
     "explicit": "explicit features",
     "shared": "kernel matrices from shared distances",
     "gram": "kernel matrices one by one",
@@ -49,28 +47,26 @@ _SOURCES = {
 
 @dataclass(frozen=True)
 class Unit:
-    """One group on one fold, and the names under which what it shares is kept."""
+    """One group on one fold, its kernel (None: explicit or precomputed), and keys of shared values.
+
+    `base_key` stands for values of the kernel's measure, `rows_key` for rows of one kernel.
+    """
 
     group: Group
     fold: int
+    kernel: Kernel | None
     prepared_key: Any
     base_key: Any
     rows_key: Any
 
-
-def named_kernel(group: Group) -> Kernel | None:
-    """The group's kernel as an object; None for explicit features and precomputed matrices."""
-    return None if is_precomputed(group.learner.kernel) else as_kernel(group.learner.kernel)
-
-
-def measured_kernel(group: Group) -> Kernel | None:
-    """The same if it is a map of a measure, which kernels can share."""
-    kernel = named_kernel(group)
-    return None if kernel is None or kernel.measure is None else kernel
+    @property
+    def has_measure(self) -> bool:
+        """Whether the kernel is a map of a measure, which other kernels can share."""
+        return self.kernel is not None and self.kernel.measure is not None
 
 
 class Schedule:
-    """All units of a sweep, and what they share."""
+    """Units of some groups on all folds, in an order that shares most, and their execution."""
 
     def __init__(
         self,
@@ -87,72 +83,62 @@ class Schedule:
         self.units = self._ordered(groups)
         self.budget = budget_bytes(memory)
         self.source = self._choose_source() if source is None else source
-        #: All but the groups: what another machine needs for the same answers.
-        self.given = {"problem": problem, "memory": self.budget, "seed": seed}
-        self.given |= {"warm_path": warm_path, "source": self.source}
-        self.predicted: float | None = None
 
-    # -- order and memory --------------------------------------------------------------------------------------------
+    def __reduce__(self) -> Any:
+        """Pickle without units: workers of a cluster get theirs task by task."""
+        given = (self._problem, self.budget, self._seed, self._warm_path, self.source)
+        return Schedule, ([], *given)
+
+    # -- order and memory --------------------------------------------------------------------------
 
     def _ordered(self, groups: list[Group]) -> list[Unit]:
-        """Groups of one measure and one kernel follow each other; folds come innermost where they share rows."""
+        """Return all units; those of one measure, and of one kernel, follow each other."""
         units = [self._unit(group, fold) for group in groups for fold in range(len(self._splits))]
         rank = {group.setting: number for number, group in enumerate(groups)}
-        bases, rows = (
-            list(dict.fromkeys(getattr(unit, key) for unit in units))
-            for key in ("base_key", "rows_key")
-        )
+        bases = _places(unit.base_key for unit in units)
+        rows = _places(unit.rows_key for unit in units)
 
         def position(unit: Unit) -> Any:
             own = unit.fold if unit.group.parts.transforms else -1
-            return (
-                own,
-                bases.index(unit.base_key),
-                rows.index(unit.rows_key),
-                rank[unit.group.setting],
-                unit.fold,
-            )
+            places = bases[unit.base_key], rows[unit.rows_key], rank[unit.group.setting]
+            return own, *places, unit.fold
 
         return sorted(units, key=position)
 
     def _unit(self, group: Group, fold: int) -> Unit:
-        kernel, preparation = named_kernel(group), group.setting.preparation
-        # rows that no step changes are the same in every fold; a width relative to the data is another number in each
+        precomputed = is_precomputed(group.learner.kernel)
+        kernel = None if precomputed else as_kernel(group.learner.kernel)
+        preparation = group.setting.preparation
+        # Rows that no step transforms are equal in all folds; a relative width differs by fold.
         own = (preparation, fold) if group.parts.transforms else None
         numbers = (preparation, fold) if kernel is not None and kernel.relative else None
-        measure = None if kernel is None else kernel.measure
+        base_key = ("base", own, None if kernel is None else kernel.measure)
         rows_key = ("rows", own, group.setting.kernel, numbers)
-        return Unit(group, fold, ("prepared", preparation, fold), ("base", own, measure), rows_key)
+        return Unit(group, fold, kernel, ("prepared", preparation, fold), base_key, rows_key)
 
     def _choose_source(self) -> str:
-        """Distances shared by kernels, Gram matrices one by one, or kernel rows on the fly: what the budget allows."""
-        if all(named_kernel(unit.group) is None for unit in self.units):
+        """Return the fastest source of kernel rows within the memory budget."""
+        if all(unit.kernel is None for unit in self.units):
             return "explicit"
         X = self._problem.X
-        n = X.shape[0]
         itemsize = 4 if getattr(X, "dtype", np.float64) == np.float32 else 8
-        gram = n * n * itemsize
-        state = max(self._columns(unit) for unit in self.units) * n * (4 * itemsize + 16)
+        gram = X.shape[0] ** 2 * itemsize
+        columns = max(self._columns(unit) for unit in self.units)
+        state = columns * X.shape[0] * (4 * itemsize + 16)
         each = 2 if any(unit.group.parts.transforms for unit in self.units) else 1
-        several = len({unit.rows_key for unit in self.units}) > len(
-            {unit.base_key for unit in self.units}
-        )
+        kernels = len({unit.rows_key for unit in self.units})
+        several = kernels > len({unit.base_key for unit in self.units})
         if several and (2 + each) * gram + 2 * state <= self.budget:
             return "shared"
         return "gram" if 2 * gram + 2 * state <= self.budget else "on the fly"
 
-    def forecast(self, units: list[Unit]) -> str:
-        """Describe the next work in one line."""
-        fits, kernels = (
-            sum(len(unit.group.cells) for unit in units),
-            len({unit.rows_key for unit in units}),
-        )
-        work = f"{fits} fits ({len(self._splits)} folds) in {len(units)} walks over {kernels} sets of rows"
-        self.predicted = self.predicted_seconds(units)
-        expected = "" if self.predicted is None else f"; about {self.predicted:.0f} s"
-        return f"{work}; {_SOURCES[self.source]}; budget {self.budget / 1e9:.1f} GB{expected}"
+    def describe(self, units: list[Unit]) -> str:
+        """Return a line about the work to come."""
+        fits, kernels = sum(len(unit.group.cells) for unit in units), {u.rows_key for u in units}
+        work = f"{fits} fits ({len(self._splits)} folds) in {len(units)} walks over {len(kernels)}"
+        return f"{work} sets of rows; {SOURCES[self.source]}; budget {self.budget / 1e9:.1f} GB"
 
-    # -- running -----------------------------------------------------------------------------------------------------
+    # -- running -----------------------------------------------------------------------------------
 
     def run(
         self,
@@ -162,78 +148,52 @@ class Schedule:
         on_training: bool,
         max_time: float | None,
     ) -> bool:
-        """Run units on threads, each with one BLAS thread; False if time was up before all were done.
+        """Run units on threads, each with one BLAS thread; return False if time ended before all.
 
-        On the fly all kernels of a fold go in step, one fold after the other, and the threads share the tiles.
+        On the fly all kernels of a fold advance in step, and all threads work on their tiles.
         """
-        deadline = math.inf if max_time is None else time.monotonic() + max_time
-        jobs = (
-            blas_threads()
-            if n_jobs is None
-            else n_jobs
-            if n_jobs > 0
-            else max(1, blas_threads() + 1 + n_jobs)
-        )
-        self._shared.expect(key for unit in units for key in (unit.prepared_key, unit.rows_key))
+        until = None if max_time is None else time.monotonic() + max_time
+        if not units:
+            return True
+        uses = (key for unit in units for key in (unit.prepared_key, unit.rows_key))
+        self._shared.expect(uses)
         self._shared.expect({unit.rows_key: unit.base_key for unit in units}.values())
-        if units:
-            self._warm_up(units[0])
         flying = self.source == "on the fly"
-        workers = 1 if flying else max(1, min(jobs, len(units)))
+        if self.source == "shared" and units[0].has_measure:
+            self._base(units[0], self._prepared(units[0]))  # with all threads
         halt = threading.Event()
-        waiting = list(reversed(self._bundles(units)))
-        running: dict[Future[list[UnitResult]], list[Unit]] = {}
-        pool = ThreadPoolExecutor(workers)
+        pool = ThreadPoolExecutor(1 if flying else _thread_count(n_jobs))
+        running = {
+            pool.submit(self._work, bundle, on_training, halt): bundle
+            for bundle in self._bundles(units)
+        }
         try:
             with contextlib.nullcontext() if flying else single_threaded_blas():
-                while waiting or running:
-                    while waiting and len(running) < workers and time.monotonic() < deadline:
-                        bundle = waiting.pop()
-                        running[pool.submit(self._work, bundle, on_training, halt)] = bundle
-                    if not running:
-                        return False
-                    left = None if max_time is None else max(0.0, deadline - time.monotonic())
+                while running:
+                    left = None if until is None else max(0.0, until - time.monotonic())
                     finished, _ = wait(running, timeout=left, return_when=FIRST_COMPLETED)
+                    if not finished:
+                        return False
                     for future in finished:
                         for unit, result in zip(running.pop(future), future.result(), strict=True):
                             done(unit, result)
-                    if not finished and time.monotonic() >= deadline:
-                        return False
             return True
         finally:
             halt.set()
             pool.shutdown(wait=True, cancel_futures=True)
 
     def _bundles(self, units: list[Unit]) -> list[list[Unit]]:
-        """Units that run in step: on the fly all kernels of one measure on one fold, otherwise each by itself."""
-        if self.source != "on the fly":
-            return [[unit] for unit in units]
+        """Return units that advance in step: on the fly all kernels of one measure on one fold."""
         bundles: dict[Any, list[Unit]] = {}
-        for unit in units:
-            learner = unit.group.learner
-            alone = measured_kernel(unit.group) is None or learner.has_pairs(self._problem.classes)
-            draws = (freeze(getattr(learner, name)) for name in learner.declaration.draws)
-            kind = (type(learner), *draws)
-            key = (
-                (unit.group.setting,)
-                if alone
-                else (unit.base_key, unit.group.setting.preparation, kind)
-            )
-            bundles.setdefault((*key, unit.fold), []).append(unit)
+        for number, unit in enumerate(units):
+            learner, key = unit.group.learner, (number,)
+            if self.source == "on the fly" and unit.has_measure:
+                if not learner.has_pairs(self._problem.classes):
+                    draws = (freeze(getattr(learner, name)) for name in learner.declaration.draws)
+                    preparation = unit.group.setting.preparation
+                    key = (unit.base_key, preparation, type(learner), *draws, unit.fold)
+            bundles.setdefault(key, []).append(unit)
         return list(bundles.values())
-
-    def _warm_up(self, unit: Unit) -> None:
-        """The first distances with all threads, before there are workers."""
-        if self.source == "shared":
-            prepared, kernel = self._prepared(unit), measured_kernel(unit.group)
-            if kernel is not None:
-                self._shared.get(unit.base_key, lambda: base_values(kernel, prepared.X))
-
-    def _prepared(self, unit: Unit) -> Prepared:
-        problem, train = self._problem, self._splits[unit.fold][0]
-        return self._shared.get(
-            unit.prepared_key, lambda: prepare(unit.group.parts, problem.X, problem.y, train)
-        )
 
     def _work(
         self, bundle: list[Unit], on_training: bool, halt: threading.Event
@@ -247,26 +207,50 @@ class Schedule:
                     self._shared.release(unit.rows_key)
 
     def _open(self, bundle: list[Unit], on_training: bool) -> list[UnitRun]:
-        bank = self._distances(bundle)
-        runs = []
+        runs, bank = [], None
+        if len(bundle) > 1:  # one place for the distances of a block
+            first = bundle[0].kernel
+            assert first is not None and first.measure is not None
+            bank = SharedDistances(Pairs(first.measure, self._prepared(bundle[0]).X))
         for unit in bundle:
             prepared = self._prepared(unit)
             kernel = resolved_kernel(unit.group.learner, prepared)
-            if bank is None:
-                rows = self._shared.get(
-                    unit.rows_key, partial(self._make_rows, unit, kernel, prepared)
-                )
-            else:
-                assert isinstance(kernel, Kernel)
+            if isinstance(kernel, Kernel) and self.source == "on the fly":
                 rows = KernelRows(kernel, prepared.X, bank)
+            else:
+                make = partial(self._make_rows, unit, kernel, prepared)
+                rows = self._shared.get(unit.rows_key, make)
             task, classes = self._task(unit, prepared, kernel, rows)
             train, test = self._splits[unit.fold]
-            runs.append(UnitRun(unit.group, task, classes, train, test, self._seed, on_training))
+            scored = np.concatenate([test, train]) if on_training else test
+            runs.append(UnitRun(unit.group, task, classes, scored, self._seed))
         return runs
 
+    def _prepared(self, unit: Unit) -> Prepared:
+        problem, train = self._problem, self._splits[unit.fold][0]
+        make = partial(prepare, unit.group.parts, problem.X, problem.y, train)
+        return self._shared.get(unit.prepared_key, make)
+
+    def _base(self, unit: Unit, prepared: Prepared) -> Array:
+        assert unit.kernel is not None
+        return self._shared.get(unit.base_key, partial(base_values, unit.kernel, prepared.X))
+
+    def _make_rows(self, unit: Unit, kernel: Any, prepared: Prepared) -> Any:
+        def base() -> Array:
+            is_last = self._shared.is_last_use(unit.base_key)
+            values = self._base(unit, prepared)
+            return values if is_last else values.copy()
+
+        shares = self.source == "shared" and unit.has_measure
+        try:
+            return make_rows(kernel, prepared.X, base if shares else None)
+        finally:
+            self._shared.release(unit.base_key)
+
     def _task(self, unit: Unit, prepared: Prepared, kernel: Any, rows: Any) -> tuple[Task, Array]:
-        """The learner's task on all rows, of which the members are learned from, and the classes that those have."""
-        members, learner, problem = prepared.members, unit.group.learner, self._problem
+        """Return the learner's task, whose rows are all rows, and the classes of its members."""
+        X, members = prepared.X, prepared.members
+        learner, problem = unit.group.learner, self._problem
         classes, local = np.unique(problem.codes[members], return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
@@ -275,95 +259,33 @@ class Schedule:
         codes, weights = np.full(rows.count, -1, dtype=np.int64), np.zeros(rows.count)
         codes[members] = local
         part = None if problem.weights is None else problem.weights[members]
-        weights[members] = combined_weights(
-            part, learner.class_weight, problem.classes[classes], local, prepared.X[members]
-        )
-        columns, plan = column_codes(len(classes)), self._plan(unit, prepared, kernel)
-        given = (
-            prepared.X,
-            codes,
-            weights,
-            columns,
-            kernel,
-            constant_feature(learner),
-            plan,
-            rows,
-            members,
-        )
+        named = problem.classes[classes]
+        weights[members] = combined_weights(part, learner.class_weight, named, local, X[members])
+        columns, plan = column_codes(len(classes)), self._plan(unit, X, kernel)
+        given = (X, codes, weights, columns, kernel, constant_feature(learner), plan, rows, members)
         return Task(*given, warm_path=self._warm_path), classes
-
-    def _make_rows(self, unit: Unit, kernel: Any, prepared: Prepared) -> Any:
-        base = None
-        if self.source == "shared" and isinstance(kernel, Kernel) and kernel.measure is not None:
-
-            def base() -> tuple[Array, bool]:
-                free = self._shared.last_use(unit.base_key)
-                return self._shared.get(
-                    unit.base_key, lambda: base_values(kernel, prepared.X)
-                ), free
-
-        try:
-            return make_rows(kernel, prepared.X, self.source == "on the fly", base)
-        finally:
-            self._shared.release(unit.base_key)
-
-    def _distances(self, bundle: list[Unit]) -> SharedDistances | None:
-        """Inner products or distances of a block, where several kernels go in step."""
-        kernel = measured_kernel(bundle[0].group)
-        if len(bundle) < 2 or kernel is None or kernel.measure is None:
-            return None
-        return SharedDistances(Pairs(kernel.measure, self._prepared(bundle[0]).X))
-
-    # -- forecast ----------------------------------------------------------------------------------------------------
-
-    def predicted_seconds(self, units: list[Unit]) -> float | None:
-        """On the fly, where work hardly depends on the data: from one block of the first bundle, all of its rows changing."""
-        if self.source != "on the fly" or not units:
-            return None
-        bundles = self._bundles(units)
-        bundle = bundles[0]
-        prepared, bank = self._prepared(bundle[0]), self._distances(bundle)
-        kernels = [resolved_kernel(unit.group.learner, prepared) for unit in bundle]
-        rows = [
-            KernelRows(kernel, prepared.X, bank) for kernel in kernels if isinstance(kernel, Kernel)
-        ]
-        columns = max(self._columns(unit) for unit in bundle)
-        weights = np.zeros((columns, prepared.X.shape[0]), dtype=prepared.X.dtype)
-        block = prepared.members[:DUAL_BLOCK]
-        seconds = 0.0
-        for _ in range(3):  # the first time meets fresh pages
-            block = np.roll(block, 1)  # another order: the bank computes it anew
-            begin = time.perf_counter()
-            for each in rows:
-                each.cross(block)
-                each.add(block, np.ones((columns, len(block)), dtype=weights.dtype), weights)
-            seconds = time.perf_counter() - begin
-        examples = sum(max(self._examples(unit) for unit in bundle) for bundle in bundles)
-        return seconds * examples / len(block)
 
     def _columns(self, unit: Unit) -> int:
         lams = len({cell.learner._strength for cell in unit.group.cells})
         return lams * len(column_codes(len(self._problem.classes)))
 
-    def _examples(self, unit: Unit) -> int:
-        """Examples that the unit draws at most."""
-        m, learner = len(self._splits[unit.fold][0]), unit.group.learner
-        return learner._examples_until(
-            max(cell.learner._planned_stop(m) for cell in unit.group.cells), m
-        )
+    def _plan(self, unit: Unit, X: Any, kernel: Any) -> Plan:
+        if kernel is not None:
+            reason = "one walk of a sweep"
+            return Plan(self.source, "by blocks", DUAL_BLOCK, 0, self.budget, 1, reason)
+        keeps, (rows, width) = unit.group.learner.declaration.keeps_coefficients, X.shape
+        given = (rows, width, self._columns(unit), X.dtype.itemsize, self.budget, keeps)
+        return plan_primal(sparse.issparse(X), *given)
 
-    def _plan(self, unit: Unit, prepared: Prepared, kernel: Any) -> Plan:
-        m, width = prepared.X.shape
-        columns = self._columns(unit)
-        if kernel is None:
-            own = unit.group.learner.declaration.keeps_coefficients
-            return plan_primal(
-                sparse.issparse(prepared.X),
-                m,
-                width,
-                columns,
-                prepared.X.dtype.itemsize,
-                self.budget,
-                own,
-            )
-        return Plan(self.source, "by blocks", DUAL_BLOCK, 0, self.budget, 1, "one walk of a sweep")
+
+def _places(keys: Iterable[Any]) -> dict[Any, int]:
+    """Return the order of first appearance of each key."""
+    return {key: place for place, key in enumerate(dict.fromkeys(keys))}
+
+
+def _thread_count(n_jobs: int | None) -> int:
+    """Return the number of threads that `n_jobs` means, as in joblib."""
+    most = blas_threads()
+    if n_jobs is None:
+        return most
+    return n_jobs if n_jobs > 0 else max(1, most + 1 + n_jobs)
