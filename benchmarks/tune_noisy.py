@@ -83,7 +83,7 @@ TABLES = {
 
 def write(table: Table, folder: Path) -> Path:
     """The table as CSV for us, and beside it as npz, with the rows that `tune` sets aside, for them."""
-    from pegasos.program.jobs.datasets import split_rows
+    from pegasos.program.datasets import split_rows
     from pegasos.program.tables.reading import read
 
     X, y = table.make()

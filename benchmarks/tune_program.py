@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from benchmarks.harness import Benchmark, NotHereError, Row
-from pegasos.program.jobs.datasets import split_rows
+from pegasos.program.datasets import split_rows
 from pegasos.program.pipelines import chosen_scale, make_encoder
 from pegasos.program.tables.dataset import BadData, Dataset
 from pegasos.program.tables.named_sets import SETS, load_set, quadric

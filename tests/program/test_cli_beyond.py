@@ -18,8 +18,8 @@ import pegasos
 from command_line import call, fine, messy, numbers
 from pegasos import SDCA
 from pegasos.engine.runtime.interruption import Interrupted
-from pegasos.program.jobs import large_tuning
-from pegasos.program.jobs.datasets import load_or_outline
+from pegasos.program.commands.tune import large as large_tuning
+from pegasos.program.datasets import load_or_outline
 from pegasos.program.jobs.large_tables import LargeTable
 from pegasos.program.jobs.prepared_tables import count_errors, prepared
 from pegasos.program.large import description as streams

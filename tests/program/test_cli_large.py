@@ -165,7 +165,7 @@ def test_a_table_that_turns_out_to_be_too_large(
 ) -> None:
     """Where the first rows foretold that it fits, it is found out on the way."""
     folder = _written(numbers(900), "csv")
-    monkeypatch.setattr("pegasos.program.jobs.datasets._MOST_SWELL", 0)
+    monkeypatch.setattr("pegasos.program.datasets._MOST_SWELL", 0)
     assert (
         "passes over a file" in fine("train", folder, "--memory", "10kB", "-o", "large.model").err
     )

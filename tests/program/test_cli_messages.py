@@ -15,8 +15,7 @@ import pytest
 
 from command_line import call, fine, messy, numbers, written
 from pegasos.learners.convergence import CellsNotConverged, NotConverged
-from pegasos.program import app
-from pegasos.program.jobs import datasets
+from pegasos.program import app, datasets
 from pegasos.program.terminal import console
 from pegasos.search.sweep import OutOfTime
 

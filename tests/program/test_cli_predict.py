@@ -14,8 +14,8 @@ import pytest
 
 from command_line import call, fine, messy, numbers, written
 from pegasos.learners import one_vs_all
+from pegasos.program import datasets
 from pegasos.program.commands import predict
-from pegasos.program.jobs import datasets
 from pegasos.program.modelfile import load
 
 

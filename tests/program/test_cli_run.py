@@ -165,7 +165,7 @@ def test_chunks_do_not_matter(trained, monkeypatch):
 
 
 def _in_small_chunks(monkeypatch):
-    from pegasos.program.jobs import datasets
+    from pegasos.program import datasets
 
     whole = datasets.stream
     monkeypatch.setattr(

@@ -14,7 +14,7 @@ from sklearn.preprocessing import PolynomialFeatures
 from command_line import call, fine, messy, numbers, written
 from pegasos import SDCA, Pegasos, SweepCV
 from pegasos.kernels import Gaussian, Polynomial
-from pegasos.program.jobs import views
+from pegasos.program import views
 from pegasos.program.modelfile import load
 from pegasos.program.records.codec import from_json
 from pegasos.program.records.codec import load as load_record

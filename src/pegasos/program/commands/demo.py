@@ -36,7 +36,7 @@ def command(
       pegasos demo
       pegasos demo -o somewhere --json
     """
-    from pegasos.program.jobs.views import give
+    from pegasos.program.views import give
 
     results = {name: _tour(name, out, talking.as_json) for name in _SETS}
     found = {name: {"tune": tuned, "run": checked} for name, (tuned, checked) in results.items()}
@@ -63,9 +63,9 @@ def _show(*results: tuple[TuneRecord, EvaluationRecord]) -> None:
 
 def _tour(name: str, out: str, silent: bool) -> tuple[TuneRecord, EvaluationRecord]:
     from pegasos.program.commands.evaluate import evaluate
-    from pegasos.program.jobs.tune_search import TuneJob
-    from pegasos.program.jobs.tuning import tune
-    from pegasos.program.jobs.views import show_tune
+    from pegasos.program.commands.tune.search import TuneJob
+    from pegasos.program.commands.tune.tuning import tune
+    from pegasos.program.views import show_tune
 
     options = (LearningOptions(), ReadingOptions(), RunningOptions())
     found = tune(

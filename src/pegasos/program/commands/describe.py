@@ -34,7 +34,7 @@ def command(
     what comes from a sample of the rows says so.
     """
     from pegasos.program.jobs.describing import described
-    from pegasos.program.jobs.views import give
+    from pegasos.program.views import give
 
     if not outlier > 0:
         raise UsageError(f"--outlier must be above 0, got {outlier:g}.")

@@ -20,9 +20,9 @@ from pegasos.program.terminal.options import (
 if TYPE_CHECKING:
     import numpy as np
 
-    from pegasos.program.jobs.model_cards import SavedModel
     from pegasos.program.records.models import ModelCard
     from pegasos.program.records.runs import ErrorCount, EvaluationRecord
+    from pegasos.program.saved_models import SavedModel
     from pegasos.search.figures import Figure
 
     Array = np.ndarray[Any, Any]
@@ -56,15 +56,15 @@ def command(
     of all other rows. Each figure stands beside the majority-class baseline. The metric is the one that the model was chosen by,
     unless --metric names another.
     """
-    from pegasos.program.jobs.views import give
+    from pegasos.program.views import give
 
     found = evaluate(model, data, reading, memory, judging)
     give(found, talking.as_json, lambda: _show(found))
 
 
 def _show(found: EvaluationRecord) -> None:
-    from pegasos.program.jobs.views import show_confusion, show_errors, show_figures
     from pegasos.program.pages.wording import verdict_words
+    from pegasos.program.views import show_confusion, show_errors, show_figures
 
     console.heading(f"{found.model} on {found.data}", "")
     show_errors(found.errors)
@@ -103,8 +103,8 @@ def evaluate(
     """Evaluate the model of file `path` on `data`, by default with the metric that it was chosen by."""
     import numpy as np
 
-    from pegasos.program.jobs.model_cards import SavedModel, fingerprint
     from pegasos.program.records.runs import Confusion, EvaluationRecord
+    from pegasos.program.saved_models import SavedModel, fingerprint
     from pegasos.program.tables.row_hashes import split_known
     from pegasos.program.terminal import judging_values, option_values
     from pegasos.search.anatomy import anatomy

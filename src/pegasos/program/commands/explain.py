@@ -65,7 +65,7 @@ def command(
     a 95 % interval. Coefficients of linear models are in the units of the columns. The rows shown last are the support vectors
     with the largest coefficients.
     """
-    from pegasos.program.jobs.views import give
+    from pegasos.program.views import give
 
     found = explain_model(model, data, out, repeats, features, seed, reading, judging)
     give(found, talking.as_json, lambda: _show(found))
@@ -85,11 +85,10 @@ def explain_model(
     import numpy as np
 
     from pegasos.explaining import explain
-    from pegasos.program.jobs import outputs
-    from pegasos.program.jobs.model_cards import SavedModel
     from pegasos.program.pages import report
+    from pegasos.program.saved_models import SavedModel
     from pegasos.program.tables.dataset import DATES, take
-    from pegasos.program.terminal import judging_values
+    from pegasos.program.terminal import judging_values, outputs
 
     judging_values.check(judging)
     if out is not None:

@@ -12,9 +12,9 @@ from pegasos.program.terminal import console
 from pegasos.program.terminal.options import ModelFile, OutputOptions, ReadingOptions, option
 
 if TYPE_CHECKING:
-    from pegasos.program.jobs.model_cards import SavedModel
     from pegasos.program.onnxfile import Exported, Input
     from pegasos.program.onnxfile.running import Agreement
+    from pegasos.program.saved_models import SavedModel
 
 PLACE = 64
 SHORT = "Write a model as an ONNX file, for other programs."
@@ -66,7 +66,7 @@ def command(
     text with "" for a missing value, numbers with NaN, dates as days since 1970-01-01. Outputs: label, scores and, if the model
     has them, probabilities. The file's metadata_props name them all. Requires onnx: pip install '.[onnx]' in a clone.
     """
-    from pegasos.program.jobs.views import give
+    from pegasos.program.views import give
 
     found = export(model, out, float32, check, reading)
     give(found, talking.as_json, lambda: _show(found))
@@ -76,9 +76,9 @@ def export(
     path: str, out: str, float32: bool, check: str | None, reading: ReadingOptions
 ) -> ExportRecord:
     """Write the model of file `path` as ONNX to `out`, and compare both on the rows of `check`."""
-    from pegasos.program.jobs import outputs
-    from pegasos.program.jobs.model_cards import SavedModel
     from pegasos.program.onnxfile import export_onnx
+    from pegasos.program.saved_models import SavedModel
+    from pegasos.program.terminal import outputs
 
     outputs.check_file(out, path, *([] if check is None else [check]), what="a model")
     saved = SavedModel.open(path)

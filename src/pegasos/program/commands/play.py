@@ -33,10 +33,10 @@ def command(
       pegasos play my.csv -o my-play.html
       pegasos play digits
     """
-    from pegasos.program.jobs import outputs
-    from pegasos.program.jobs.datasets import load
-    from pegasos.program.jobs.views import give
+    from pegasos.program.datasets import load
     from pegasos.program.pages.play_page import play
+    from pegasos.program.terminal import outputs
+    from pegasos.program.views import give
 
     outputs.check_file(out, *([] if data is None else [data]), what="a page")
     page = play(None if data is None else load(data, reading))

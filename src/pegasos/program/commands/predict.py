@@ -20,7 +20,7 @@ from pegasos.program.terminal.options import (
 )
 
 if TYPE_CHECKING:
-    from pegasos.program.jobs.model_cards import SavedModel
+    from pegasos.program.saved_models import SavedModel
     from pegasos.program.tables.dataset import Dataset
 
 PLACE = 40
@@ -69,9 +69,8 @@ def predict(
     keep: tuple[str, ...] = (),
 ) -> int:
     """Write a line for each row of `data`, kept columns first; return the number of rows."""
-    from pegasos.program.jobs import outputs
-    from pegasos.program.jobs.model_cards import SavedModel
-    from pegasos.program.terminal import option_values
+    from pegasos.program.saved_models import SavedModel
+    from pegasos.program.terminal import option_values, outputs
 
     if what not in ("labels", "scores", "probabilities"):
         raise UsageError(f"--what must be labels, scores or probabilities, got {what!r}.")

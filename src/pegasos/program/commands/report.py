@@ -42,10 +42,10 @@ def command(
       pegasos report runs/my -o my.html --figures
       pegasos report my.model --data my.csv -o model.html
     """
-    from pegasos.program.jobs import outputs
-    from pegasos.program.jobs.views import give
     from pegasos.program.pages import report
     from pegasos.program.pages.run_folders import RECORDS
+    from pegasos.program.terminal import outputs
+    from pegasos.program.views import give
 
     if data is not None and not Path(run).is_file():
         raise UsageError("--data is for a model file; a run folder has all that its page shows.")
@@ -77,6 +77,6 @@ def command(
 
 
 def _labelled_rows(model: str, data: str, reading: ReadingOptions) -> Any:
-    from pegasos.program.jobs.model_cards import SavedModel
+    from pegasos.program.saved_models import SavedModel
 
     return SavedModel.open(model).labelled_rows(data, reading)

@@ -20,9 +20,9 @@ def command(model: ModelFile, talking: OutputOptions) -> None:
       pegasos show my.model
       pegasos show my.model --json
     """
-    from pegasos.program.jobs.model_cards import SavedModel, steps_of
-    from pegasos.program.jobs.views import give
     from pegasos.program.records.models import ShownModel, learner_facts
+    from pegasos.program.saved_models import SavedModel, steps_of
+    from pegasos.program.views import give
 
     saved = SavedModel.open(model)
     found = ShownModel(
@@ -38,7 +38,7 @@ def command(model: ModelFile, talking: OutputOptions) -> None:
 
 
 def _show(found: ShownModel, card: ModelCard) -> None:
-    from pegasos.program.jobs.views import show_errors, show_learner
+    from pegasos.program.views import show_errors, show_learner
 
     console.heading(f"{found.model}: {found.learner.learner}")
     show_learner(found.learner)

@@ -15,7 +15,7 @@ from pegasos.program.terminal import console
 from pegasos.program.terminal.options import ModelFile, OutputOptions, ReadingOptions, option
 
 if TYPE_CHECKING:
-    from pegasos.program.jobs.model_cards import SavedModel
+    from pegasos.program.saved_models import SavedModel
     from pegasos.program.tables.dataset import Dataset
     from pegasos.shrinking import Curve
 
@@ -83,7 +83,7 @@ def command(
     are measured on rows of DATA that are not training rows; if all are, a fifth is set aside, and both models are fitted without
     it for the measurement. The written model uses all training rows. A model trained with --weight needs it here, too.
     """
-    from pegasos.program.jobs.views import give
+    from pegasos.program.views import give
 
     show = (lambda found: None) if talking.as_json else _show
     found = shrink(model, data, keep, out, at_most, seed, reading, show)
@@ -103,7 +103,7 @@ def shrink(
     """Measure errors against support vectors and `show` them; with `keep` write the smaller model."""
     import numpy as np
 
-    from pegasos.program.jobs.model_cards import SavedModel
+    from pegasos.program.saved_models import SavedModel
     from pegasos.program.tables.dataset import take
     from pegasos.shrinking import Shrinking, shrinking_curve, usual_counts
 
@@ -166,7 +166,7 @@ def _check_counts(
 
 
 def _target(path: str, keep: int, out: str | None, source: str) -> str:
-    from pegasos.program.jobs import outputs
+    from pegasos.program.terminal import outputs
 
     target = out or str(Path(path).with_name(f"{Path(path).stem}-{keep}.model"))
     outputs.check_file(target, path, source, what="a model")
@@ -192,7 +192,7 @@ def _load_training_rows(
     saved: SavedModel, data: str | None, reading: ReadingOptions
 ) -> tuple[Dataset, str]:
     """Load the given rows, or those that the model's card names if they are unchanged."""
-    from pegasos.program.jobs.model_cards import fingerprint
+    from pegasos.program.saved_models import fingerprint
     from pegasos.program.tables.named_sets import SETS
     from pegasos.program.tables.row_hashes import hash_rows
 

@@ -42,7 +42,7 @@ def command(
     published studies are in the folder studies/ of the repository: python -m studies usps_kernels -o DIR.
     """
     from pegasos.program.jobs import study_runs
-    from pegasos.program.jobs.views import give
+    from pegasos.program.views import give
 
     if name == "new":
         _write_new(file, data)

@@ -48,8 +48,8 @@ def command(
     the workers: they get the prepared rows, or read that file, whose folder (TMPDIR) they must see.
     """
     from pegasos.program.jobs.training import stem, train
-    from pegasos.program.jobs.views import give, show_errors, show_learner
     from pegasos.program.pages.wording import verdict_words
+    from pegasos.program.views import give, show_errors, show_learner
 
     found = train(
         data,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pegasos.program.jobs.datasets import load_or_outline, with_labels_or_without
+from pegasos.program.datasets import load_or_outline, with_labels_or_without
 from pegasos.program.jobs.large_tables import LargeTable
 from pegasos.program.large.description import describe_stream
 from pegasos.program.large.sparse_description import describe_sparse_stream

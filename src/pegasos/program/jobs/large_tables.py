@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from pegasos.engine.rows.plan import budget_bytes
-from pegasos.program.jobs.datasets import USUAL_TEST_SIZE, read_options
+from pegasos.program.datasets import USUAL_TEST_SIZE, read_options
 from pegasos.program.large.sample import Sample
 from pegasos.program.large.sparse_survey import SparseSurvey
 from pegasos.program.large.survey import Draw, Survey, survey

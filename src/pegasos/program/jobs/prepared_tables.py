@@ -17,7 +17,6 @@ from pegasos.learners.one_vs_all import NotFinite
 from pegasos.metrics import Answers, answers
 from pegasos.program import scoring
 from pegasos.program.jobs.large_tables import LargeTable
-from pegasos.program.jobs.model_cards import fingerprint
 from pegasos.program.large.prepared import PreparedRows, SparseRows, needed_bytes, workplace
 from pegasos.program.large.sparse_survey import SparseSurvey
 from pegasos.program.large.survey import Survey
@@ -26,6 +25,7 @@ from pegasos.program.modelfile import save
 from pegasos.program.records.codec import to_json
 from pegasos.program.records.models import CardData, CardSplit, ModelCard
 from pegasos.program.records.runs import ErrorCount
+from pegasos.program.saved_models import fingerprint
 from pegasos.program.tables.dataset import BadData, Dataset, take
 from pegasos.program.tables.labels import label_texts
 from pegasos.program.tables.messages import plain, size

@@ -11,9 +11,9 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from pegasos.program.datasets import load
 from pegasos.program.errors import UsageError
 from pegasos.program.files import resumable, write_text
-from pegasos.program.jobs.datasets import load
 from pegasos.program.pages import write_report
 from pegasos.program.pipelines import make_encoder
 from pegasos.program.records import codec

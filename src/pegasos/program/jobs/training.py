@@ -11,10 +11,8 @@ import numpy as np
 from pegasos.learners.catalogue import make_learner
 from pegasos.metrics import PROBABILITIES, Answers, Metric, answers
 from pegasos.nystroem import Nystroem
-from pegasos.program.jobs import outputs
+from pegasos.program.datasets import Split, check_source, load_or_outline, split_rows
 from pegasos.program.jobs.clusters import check_cluster, check_learning, cluster_of, fit_on_cluster
-from pegasos.program.jobs.datasets import Split, check_source, load_or_outline, split_rows
-from pegasos.program.jobs.model_cards import make_card
 from pegasos.program.modelfile import save
 from pegasos.program.pipelines import (
     check_expansion,
@@ -26,12 +24,13 @@ from pegasos.program.pipelines import (
 from pegasos.program.records.codec import to_json
 from pegasos.program.records.models import TrainRecord, learner_facts
 from pegasos.program.records.runs import ErrorCount, as_text
+from pegasos.program.saved_models import make_card
 from pegasos.program.scoring import probabilities_of, scores_of
 from pegasos.program.tables.dataset import Dataset, take
 from pegasos.program.tables.named_sets import SETS
 from pegasos.program.tables.read_options import Outline
 from pegasos.program.tables.shards import is_pattern
-from pegasos.program.terminal import console, option_values
+from pegasos.program.terminal import console, option_values, outputs
 from pegasos.program.terminal.options import (
     HERE,
     ClusterOptions,

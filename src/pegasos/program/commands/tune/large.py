@@ -18,8 +18,11 @@ from pegasos.engine.runtime.interruption import Interrupted
 from pegasos.learners.catalogue import MODELS, ONE_VS_REST, SDCA, make_learner
 from pegasos.metrics import Metric, measure_of
 from pegasos.nystroem import Nystroem
+from pegasos.program.commands.tune import files as tune_files
+from pegasos.program.commands.tune import search as tune_search
+from pegasos.program.commands.tune import tuning
+from pegasos.program.commands.tune.search import TuneJob
 from pegasos.program.grids import SEARCH_ROWS
-from pegasos.program.jobs import tune_files, tune_search, tuning
 from pegasos.program.jobs.clusters import cluster_of
 from pegasos.program.jobs.large_tables import LargeTable
 from pegasos.program.jobs.large_training import chosen_scale
@@ -32,7 +35,6 @@ from pegasos.program.jobs.prepared_tables import (
     save_large,
     stored_numbers,
 )
-from pegasos.program.jobs.tune_search import TuneJob
 from pegasos.program.large.optimum import Cluster, fit_to_files
 from pegasos.program.large.preparation import fitted_pipeline
 from pegasos.program.large.prepared import NoRoom

@@ -9,13 +9,13 @@ import numpy as np
 from sklearn.base import clone
 
 from pegasos.engine.runtime.interruption import Interrupted
+from pegasos.program.commands.tune.files import facts_of_card, make_record, write_run
+from pegasos.program.commands.tune.search import TuneJob, explore
+from pegasos.program.datasets import Split, load_or_outline, split_rows
 from pegasos.program.errors import UsageError
 from pegasos.program.files import resumable
-from pegasos.program.jobs import outputs, training
+from pegasos.program.jobs import training
 from pegasos.program.jobs.clusters import check_cluster, cluster_of
-from pegasos.program.jobs.datasets import Split, load_or_outline, split_rows
-from pegasos.program.jobs.tune_files import facts_of_card, make_record, write_run
-from pegasos.program.jobs.tune_search import TuneJob, explore
 from pegasos.program.pipelines import Recipe, scale_words
 from pegasos.program.records.decisions import CalibrationRecord, calibration_record
 from pegasos.program.records.runs import Decision, TuneRecord, out_of_fold
@@ -23,7 +23,7 @@ from pegasos.program.scoring import predictor_scores
 from pegasos.program.tables.dataset import Dataset, holds_pixels, take
 from pegasos.program.tables.leaks import leaks
 from pegasos.program.tables.read_options import Outline
-from pegasos.program.terminal import console, judging_values, option_values
+from pegasos.program.terminal import console, judging_values, option_values, outputs
 from pegasos.program.terminal.reproduction import scale_of
 from pegasos.search.anatomy import anatomy
 from pegasos.search.decisions import Aim, Threshold, carry_over
@@ -58,7 +58,7 @@ def _tune(job: TuneJob) -> TuneRecord:
     until = None if job.max_time is None else begin_clock + job.max_time
     dataset = load_or_outline(job.data, job.reading, job.running.memory)
     if isinstance(dataset, Outline):
-        from pegasos.program.jobs.large_tuning import tune_large
+        from pegasos.program.commands.tune.large import tune_large
 
         return tune_large(job, dataset, begin, until)
     split = split_rows(dataset, job.running.test_size, job.running.seed)

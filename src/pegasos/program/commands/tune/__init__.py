@@ -96,11 +96,11 @@ def command(
     all rows as in train, a kernel through landmarks, and its error on all rows set aside is told. --cluster or --workers: folds
     and kernels are tried by the workers of a Dask cluster; no result changes.
     """
+    from pegasos.program.commands.tune.search import TuneJob
+    from pegasos.program.commands.tune.tuning import tune
     from pegasos.program.jobs.training import stem
-    from pegasos.program.jobs.tune_search import TuneJob
-    from pegasos.program.jobs.tuning import tune
-    from pegasos.program.jobs.views import show_tune
     from pegasos.program.records.codec import to_json
+    from pegasos.program.views import show_tune
 
     folder = out if out is not None else f"runs/{stem(data)}"
     asked = (learning, reading, running, page, refit_all, threshold, sample, where)

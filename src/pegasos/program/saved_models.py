@@ -18,8 +18,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from pegasos.metrics import METRICS, Metric
+from pegasos.program.datasets import Split, chunks
 from pegasos.program.errors import BadModel, NotAModel, UsageError
-from pegasos.program.jobs.datasets import Split, chunks
 from pegasos.program.modelfile import Model, read_model
 from pegasos.program.records.models import CardData, CardSplit, ModelCard
 from pegasos.program.tables.dataset import (

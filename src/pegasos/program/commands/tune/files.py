@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from pegasos.nystroem import Nystroem
+from pegasos.program.commands.tune.search import Explored, TuneJob
 from pegasos.program.files import write_text
-from pegasos.program.jobs.tune_search import Explored, TuneJob
 from pegasos.program.pages import record_sweep, save_record, write_report
 from pegasos.program.records.codec import save
 from pegasos.program.records.runs import TuneRecord, cell_records
