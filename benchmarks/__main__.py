@@ -10,7 +10,7 @@ from importlib import import_module
 
 import benchmarks
 from benchmarks.harness import LARGEST, Benchmark, NotHereError, Row
-from benchmarks.report import HEADS, PAGE, earlier, keep, line
+from benchmarks.report import HEADS, PAGE, keep, line, read_results
 
 WIDTHS = (60, 9, 9, 9, 10, 7, 16)
 
@@ -75,7 +75,7 @@ def main() -> int:
             parser.error(
                 f"--case {case} is none of this one benchmark; it has {', '.join(cases) or 'none'}"
             )
-    results = earlier()
+    results = read_results()
     missed = left_out = 0
     for benchmark in [known[name] for name in given.names or known]:
         print(f"\n{benchmark.name}: {benchmark.compares}", flush=True)

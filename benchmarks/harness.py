@@ -77,6 +77,8 @@ class Row:
     ours_seconds: float | None = None
     theirs_seconds: float | None = None
     note: str = ""
+    #: Group of comparable cases within the benchmark.
+    group: str = ""
     #: The most memory that each side took beyond what the process had, in bytes.
     ours_bytes: int | None = None
     theirs_bytes: int | None = None

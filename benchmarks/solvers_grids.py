@@ -87,5 +87,13 @@ def binary10_rows(repeats: int, largest: int) -> Iterator[Row]:
         note = f"{told(sweep, 1e-3)}; errors {1 - sweep.best_score_:.4f} / {1 - theirs.best_score_:.4f}"
         case = f"binary10, {len(y):,} rows, 20 values of C x 5 folds, {name}, against GridSearchCV(SVC, n_jobs=2)"
         yield Row(
-            case, times["SVC"] / times[name], "x", None, True, times[name], times["SVC"], note
+            case,
+            times["SVC"] / times[name],
+            "x",
+            None,
+            True,
+            times[name],
+            times["SVC"],
+            note,
+            "grids",
         )

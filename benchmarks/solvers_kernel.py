@@ -75,7 +75,7 @@ class Measured:
         """Return the seconds that ours may take: 1.5 times those of the faster peer, and 0.1 s."""
         return 1.5 * self.faster + 0.1
 
-    def row(self, case: str, goal: float | None) -> Row:
+    def row(self, case: str, goal: float | None, group: str) -> Row:
         return Row(
             case,
             self.faster / self.ours,
@@ -86,6 +86,7 @@ class Measured:
             note=self.note,
             ours_bytes=self.peaks.get("ours"),
             theirs_bytes=self.peaks.get("SVC"),
+            group=group,
         )
 
 
@@ -170,7 +171,9 @@ def binary_rows(repeats: int, largest: int) -> Iterator[Row]:
         make, variance, _ = TABLES[name]
         case = measure(*make(m), variance, C, repeats)
         found.append(case)
-        yield case.row(f"{name}, {m:,} rows, C = {C:g}", case.faster / case.allowed)
+        yield case.row(
+            f"{name}, {m:,} rows, C = {C:g}", case.faster / case.allowed, "kernel, 2 classes"
+        )
     yield from summary(found)
 
 
@@ -214,4 +217,6 @@ def multiclass_rows(repeats: int, largest: int) -> Iterator[Row]:
         rows, labels = (each[:largest] for each in make())
         for C in (1.0, 10.0, 100.0):
             case = measure(rows, labels, "scale", C, repeats)
-            yield case.row(f"{name}, {len(labels):,} rows, 10 classes, C = {C:g}", None)
+            yield case.row(
+                f"{name}, {len(labels):,} rows, 10 classes, C = {C:g}", None, "kernel, 10 classes"
+            )

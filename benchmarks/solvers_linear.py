@@ -155,7 +155,9 @@ def compare(table: Table, X: Any, y: Array, loss: str, C: float, repeats: int) -
         note += f"; LinearSVC was ended after {table.fewer} of 1,000 iterations"
     goal = table.goal if loss == "hinge" else 1 / 1.2
     case, mine_seconds, seconds = f"{loss}, {table.name}, C = {C:g}", times["ours"], times[fastest]
-    return Row(case, seconds / mine_seconds, "x", goal, True, mine_seconds, seconds, note)
+    return Row(
+        case, seconds / mine_seconds, "x", goal, True, mine_seconds, seconds, note, f"linear {loss}"
+    )
 
 
 def rows(table: Table, repeats: int, largest: int) -> Iterator[Row]:

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import Benchmark, NotHereError, Row
-from benchmarks.public_tables import DEVELOPMENT, GROUPS, Table, load, write_split
+from benchmarks.public_tables import DEVELOPMENT, GROUPS, HOLDOUT, Table, load, write_split
 from benchmarks.tune_noisy import GRID
 
 CACHE = Path(
@@ -212,6 +212,7 @@ def describe(cache: Cache, tunes: list[str], name: str, table: Table, splits: li
         ours_seconds=cache.seconds(tunes[0], name),
         theirs_seconds=cache.seconds(SVC, name),
         note="; ".join(parts),
+        group="holdout" if name in HOLDOUT else "development",
     )
 
 
