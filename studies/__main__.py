@@ -6,8 +6,8 @@ import argparse
 from importlib import import_module
 from pathlib import Path
 
-from pegasos.program.files import write_text
-from pegasos.program.jobs.study_runs import PUBLISHED, as_csv, run_to_folder, show
+from pegasos.program.commands.study import PUBLISHED, run_to_folder, show
+from pegasos.program.files import as_csv, write_text
 from pegasos.studies import StudyResult
 from studies.summary import summarize
 

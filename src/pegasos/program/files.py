@@ -7,13 +7,16 @@ ends.
 from __future__ import annotations
 
 import contextlib
+import csv
 import errno
+import io
 import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 #: System errors for a full disk, an exhausted quota, and a file that exceeds the size limit.
 FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG)
@@ -149,3 +152,13 @@ def _sync(path: Path, mode: int) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def as_csv(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return rows as the text of a CSV file; a row may lack columns of others."""
+    rows, file = list(rows), io.StringIO()
+    names = dict.fromkeys(name for row in rows for name in row)
+    writer = csv.DictWriter(file, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return file.getvalue()

@@ -1,16 +1,26 @@
+"""Run a study from a Python file, or write a study to start from."""
+
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pegasos.program.errors import UsageError
+from pegasos.program.tables.messages import plain, shown
 from pegasos.program.terminal import console
-from pegasos.program.terminal.options import OutputOptions, option
+from pegasos.program.terminal.options import OutputOptions, ReadingOptions, option
+
+if TYPE_CHECKING:
+    from pegasos.studies import Study, StudyResult
 
 PLACE = 65
 SHORT = "Run a study: models compared on your data, printed numbers, claims."
+
+#: The reports that this project reproduces, in the folder studies/ of the repository.
+PUBLISHED = ("binary_ladder", "binary_models", "usps_gaussian", "usps_iterations", "usps_kernels")
 
 
 def command(
@@ -41,21 +51,20 @@ def command(
     The folder gets report.html, results.json and tables as CSV. The same command resumes an interrupted run. The five
     published studies are in the folder studies/ of the repository: python -m studies usps_kernels -o DIR.
     """
-    from pegasos.program.jobs import study_runs
     from pegasos.program.views import give
 
     if name == "new":
         _write_new(file, data)
         return
-    study = study_runs.read_study(name)
+    study = read_study(name)
     folder = out if out is not None else f"runs/{study.name}"
-    result = study_runs.run_to_folder(study, folder, seeds, jobs)
-    give(result, talking.as_json, lambda: study_runs.show(result, folder))
+    result = run_to_folder(study, folder, seeds, jobs)
+    give(result, talking.as_json, lambda: show(result, folder))
 
 
 def _write_new(file: str | None, data: str | None) -> None:
     from pegasos.program.files import write_text
-    from pegasos.program.jobs.study_template import make_template
+    from pegasos.studies.template import make_template
 
     if file is None or data is None:
         raise UsageError("write `pegasos study new mine.py --data my.csv`.")
@@ -65,3 +74,112 @@ def _write_new(file: str | None, data: str | None) -> None:
     write_text(path, make_template(path.stem, file, data))
     console.show(f"written: {file}")
     console.say(f"next:    pegasos study {file}")
+
+
+def read_study(file: str) -> Study:
+    """Execute a study's file and return its STUDY."""
+    import importlib.util
+    import sys
+
+    from pegasos.studies import Study
+
+    path = Path(file)
+    if file in (*PUBLISHED, "all", "list"):
+        raise UsageError(
+            f"the published studies ({', '.join(PUBLISHED)}) are in the folder studies/ of the repository: "
+            f"in a clone, run `python -m studies {'all' if file == 'list' else file} -o DIR`."
+        )
+    if path.suffix != ".py" or not path.is_file():
+        raise UsageError(
+            f"there is no study {shown(file)}. `pegasos study new mine.py --data DATA` writes one to start from."
+        )
+    spec = importlib.util.spec_from_file_location(f"study_{path.stem}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses and pickle look their module up there
+    try:
+        spec.loader.exec_module(module)
+    except (KeyboardInterrupt, MemoryError):
+        raise
+    except BaseException as error:  # SystemExit, too
+        raise UsageError(f"{_place(file, spec.origin, error)}. Correct this file.") from error
+    found = getattr(module, "STUDY", None)
+    if not isinstance(found, Study):
+        raise UsageError(
+            f"{shown(file)} has no STUDY: a study's file ends with STUDY = Study(...)."
+        )
+    return found
+
+
+def _place(file: str, origin: str | None, error: BaseException) -> str:
+    """Describe an error of a study's file with the last line of it that was executed."""
+    import traceback
+
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == origin]
+    line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
+    where = shown(file) if line is None else f"{shown(file)}, line {line}"
+    return f"{where}: {type(error).__name__}: {plain(error)}"
+
+
+def run_to_folder(study: Study, folder: str, seeds: int, jobs: int | None) -> StudyResult:
+    """Run a study; write results.json, its tables as CSV, and report.html into a folder."""
+    from pegasos.program.files import as_csv, resumable, write_text
+    from pegasos.program.pages import write_report
+    from pegasos.program.records import codec
+    from pegasos.studies import run_study
+
+    dataset = _load(study.data)
+    with resumable(folder):
+        result = run_study(
+            study,
+            dataset.X,
+            dataset.labels,
+            folder=folder,
+            seeds=seeds,
+            jobs=jobs,
+            log=console.say,
+        )
+        for name, rows in result.files():
+            write_text(Path(folder) / name, as_csv(rows))
+        codec.save(Path(folder) / "results.json", result)
+        write_report(folder)
+    return result
+
+
+def _load(source: str) -> Any:
+    """Load a named set or a file; categories and missing values are encoded, as studies take numbers."""
+    from pegasos.program.datasets import load
+    from pegasos.program.pipelines import make_encoder
+    from pegasos.program.tables.dataset import Column
+
+    dataset = load(source, ReadingOptions())
+    if not dataset.has_frame:
+        return dataset
+    encoder = make_encoder(dataset)
+    X = encoder.fit_transform(dataset.X)
+    names = [name.partition("__")[2] for name in encoder.get_feature_names_out()]
+    console.say("note: medians and categories were taken from all rows, before the study's splits.")
+    return dataclasses.replace(dataset, X=X, columns=[Column(name) for name in names])
+
+
+def show(result: StudyResult, folder: str) -> None:
+    """Print the summary of a study."""
+    console.heading(result.title, "")
+    if result.numbers:
+        counts = ", ".join(f"{many} {verdict}" for verdict, many in result.counts().items() if many)
+        console.show(f"{len(result.numbers)} printed numbers: {counts}")
+    for figure in result.figures:
+        if figure.kind == "table" and figure.rows:
+            console.show("", figure.title)
+            rows = [["" if cell is None else cell for cell in row.values()] for row in figure.rows]
+            console.table(tuple(figure.rows[0]), rows, left=2)
+    for claim in result.claims:
+        console.show(f"claim: {claim.claim}: {claim.verdict}")
+    for best in result.best:
+        console.show(
+            f"best reached here: {console.percent(best.error)} of {best.rows} rows ({best.what})"
+        )
+    console.show(
+        "", f"{result.seconds:.0f} s; written: {folder}/report.html, results.json and tables as CSV"
+    )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +9,7 @@ from typing import Any
 
 from pegasos.nystroem import Nystroem
 from pegasos.program.commands.tune.search import Explored, TuneJob
-from pegasos.program.files import write_text
+from pegasos.program.files import as_csv, write_text
 from pegasos.program.pages import record_sweep, save_record, write_report
 from pegasos.program.records.codec import save
 from pegasos.program.records.runs import TuneRecord, cell_records
@@ -167,10 +165,4 @@ def _write_cells(path: Path, record: TuneRecord) -> None:
         line |= {"stage": cell.stage}
         line |= {} if cell.first is None else {f"first_{record.measure.name}": cell.first}
         lines.append(line)
-    text = io.StringIO()
-    writer = csv.DictWriter(
-        text, dict.fromkeys(name for line in lines for name in line), lineterminator="\n"
-    )
-    writer.writeheader()
-    writer.writerows(lines)
-    write_text(path, text.getvalue())
+    write_text(path, as_csv(lines))

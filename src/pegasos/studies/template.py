@@ -1,4 +1,4 @@
-"""The file that `pegasos study new` writes: eight models on one's own data."""
+"""Template of a study file: eight models on a data set, as `pegasos study new` writes it."""
 
 from __future__ import annotations
 
