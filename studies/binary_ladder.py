@@ -47,6 +47,7 @@ def run_study(run: Run) -> None:
     _check_claims(run, data, found)
     _drop_outliers(run, data, found)
     _show_kernels(run, found)
+    _show_weights(run, data, found)
     binary.show_statistics(run)
     binary.reach_best(run, "the report's best", 0.043)
 
@@ -279,6 +280,32 @@ def _show_kernels(run: Run, found: dict[Key, Any]) -> None:
             y="kernel",
             color="error",
         )
+
+
+def _show_weights(run: Run, data: Data, found: dict[Key, Any]) -> None:
+    """Compare the linear weights of the three linear models by feature."""
+    Z, train = data.rows("standardize"), data.test_split[0]
+    weights = {"Perceptron": found["weights", "perceptron", "standardize"]}
+    for model, lam in (("pegasos", 0.1), ("logistic", 0.1)):
+        learner = (
+            make_pegasos(model).set_params(lam=lam, random_state=0).fit(Z[train], data.y[train])
+        )
+        weights[f"{model}, λ = {lam:g}"] = learner.coef_[0]
+    names = [*(f"x{number}" for number in range(1, Z.shape[1])), "constant"]
+    rows = [
+        {"feature": name, "model": model, "weight": float(abs(weight))}
+        for model, vector in weights.items()
+        for name, weight in zip(names, vector / np.linalg.norm(vector), strict=True)
+    ]
+    run.figure(
+        "heatmap",
+        "Size of the linear weights",
+        rows,
+        x="feature",
+        y="model",
+        color="weight",
+        caption="Absolute weights on standardized features, each vector scaled to length 1.",
+    )
 
 
 STUDY = Study("binary_ladder", "Eight models on ten-feature rows", "binary10", PROTOCOL, run_study)

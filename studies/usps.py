@@ -69,25 +69,17 @@ def show_digits(run: Run, each: int = 8) -> None:
     run.figure("images", "Some digits of each class", rows, shape=[16, 16])
 
 
-def show_map(run: Run, rows: int = 1500) -> None:
-    """Add a t-SNE map of a sample of rows."""
+def show_map(run: Run) -> None:
+    """Add a t-SNE map of all rows."""
     from sklearn.manifold import TSNE
 
-    kept = np.sort(np.random.default_rng(0).permutation(len(run.y))[:rows])
-    places = TSNE(init="pca", random_state=0, max_iter=500).fit_transform(run.X[kept])
+    run.log("t-SNE map")
+    places = TSNE(init="pca", random_state=0, max_iter=500).fit_transform(run.X)
     points = [
-        {"x": round(float(x), 2), "y": round(float(y), 2), "digit": str(label)}
-        for (x, y), label in zip(places, run.y[kept], strict=True)
+        {"x": round(float(x), 1), "y": round(float(y), 1), "digit": str(label)}
+        for (x, y), label in zip(places, run.y, strict=True)
     ]
-    run.figure(
-        "points",
-        "t-SNE map",
-        points,
-        x="x",
-        y="y",
-        color="digit",
-        caption=f"{rows} rows, drawn at random.",
-    )
+    run.figure("points", "t-SNE map of all rows", points, x="x", y="y", color="digit")
 
 
 def add_heatmap(

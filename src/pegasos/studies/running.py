@@ -147,55 +147,18 @@ class Run:
     def number(
         self, name: str, printed: str | float, ours: float | Sequence[float] | Array, **facts: Any
     ) -> JudgedNumber:
-        """Judge a printed number, and add it to the result.
-
-        Parameters
-        ----------
-        name : str
-            Identifier of the number.
-        printed : str or float
-            The number as printed.
-        ours : float or sequence of float
-            Our value, or one value per seed.
-        **facts
-            Further parameters of `judge`.
-
-        Returns
-        -------
-        JudgedNumber
-            Both numbers with the verdict.
-        """
+        """Judge a printed number and add it to the result; the parameters are those of `judge`."""
         self.result.numbers.append(judge(name, printed, ours, **facts))
         return self.result.numbers[-1]
 
     def claim(self, claim: str, verdict: str, evidence: str, source: str = "report") -> None:
-        """Add a claim to the result.
-
-        Parameters
-        ----------
-        claim, verdict, evidence : str
-            Statement, our verdict, and the evidence.
-        source : str, default="report"
-            "report", or "ours" for a remark of this project.
-        """
+        """Add a claim to the result; the parameters are the fields of `Claim`."""
         self.result.claims.append(Claim(claim, verdict, evidence, source))
 
     def figure(
         self, kind: str, title: str, rows: Iterable[Mapping[str, Any]], **options: Any
     ) -> None:
-        """Add a table or chart to the result.
-
-        Parameters
-        ----------
-        kind : str
-            Kind of the figure; see `Figure`.
-        title : str
-            Heading.
-        rows : iterable of mappings
-            The data.
-        **options
-            Further fields of `Figure`.
-        """
+        """Add a table or chart to the result; the parameters are the fields of `Figure`."""
         listed = [dict(row) for row in rows]
         self.result.figures.append(Figure(kind, title, listed, **options))
 
@@ -204,19 +167,7 @@ class Run:
         self.result.notes.append(text)
 
     def best(self, what: str, error: float, rows: int, seconds: float) -> None:
-        """Add the lowest error that this project reaches.
-
-        Parameters
-        ----------
-        what : str
-            Description of the model.
-        error : float
-            Its error.
-        rows : int
-            Number of rows on which the error was measured.
-        seconds : float
-            Time of the computation.
-        """
+        """Add the lowest error reached here; the parameters are the fields of `Best`."""
         self.result.best.append(Best(what, error, rows, round(seconds, 1)))
 
     def compare(
