@@ -22,20 +22,18 @@ from pegasos.program.commands.tune import large as large_tuning
 from pegasos.program.datasets import load_or_outline
 from pegasos.program.jobs.large_tables import LargeTable
 from pegasos.program.jobs.prepared_tables import count_errors, prepared
-from pegasos.program.large import description as streams
-from pegasos.program.large.description import HashSample, Stream, Words
 from pegasos.program.large.optimum import fit_to_files
 from pegasos.program.large.preparation import fitted_pipeline
-from pegasos.program.large.sample import Sample
-from pegasos.program.large.sparse_survey import SparseSurvey
-from pegasos.program.large.survey import Draw
 from pegasos.program.records.codec import load as load_record
 from pegasos.program.records.codec import to_json
 from pegasos.program.records.runs import TuneRecord
+from pegasos.program.tables import statistics
 from pegasos.program.tables.dataset import Dataset
 from pegasos.program.tables.read_options import Outline, ReadOptions
 from pegasos.program.tables.reading import read
-from pegasos.program.tables.statistics import describe
+from pegasos.program.tables.sampling import Draw, HashSample, Sample
+from pegasos.program.tables.statistics import describe, describe_blocks
+from pegasos.program.tables.survey import Survey
 from pegasos.program.terminal.options import ReadingOptions, RunningOptions
 
 #: A grid that takes no time.
@@ -94,13 +92,13 @@ def test_repeats_and_words_beyond_the_room_for_them() -> None:
     assert sample.each >= 16 and len(kept) <= 2000
     different = len(np.unique(kept[:, 0]))
     assert len(kept) == 3 * different and abs(sample.each * different - 10_000) < 1500
-    words = Words(1000)
+    words = HashSample(1000, distinct=True)
     for start in range(0, 9000, 1000):
-        words.see(pl.Series([f"word {k}" for k in range(start, start + 2000)]))
-    assert words.each > 1 and abs(words.distinct - 10_000) < 1500
-    few = Words(1000)
-    few.see(pl.Series(["a", "b", None, "a"]))
-    assert few.distinct == 2
+        words.add(pl.Series([f"word {k}" for k in range(start, start + 2000)]).hash().to_numpy())
+    assert words.each > 1 and abs(words.each * len(words.rows()) - 10_000) < 1500
+    few = HashSample(1000, distinct=True)
+    few.add(pl.Series(["a", "b", "a"]).hash().to_numpy())
+    assert (few.each, len(few.rows())) == (1, 2)
 
 
 # Describe -------------------------------------------------------------------------------------------------------------
@@ -124,12 +122,13 @@ def test_a_stream_with_room_for_all_rows_describes_as_memory_does(
         if whole.has_frame
         else pl.DataFrame(whole.X, schema=[column.name for column in whole.columns])
     )
-    stream = Stream(whole.columns, 10**8)
-    for start in (0, 7, 300):
-        some = slice(start, {0: 7, 7: 300, 300: None}[start])
-        y = None if whole.y is None else whole.y[some]
-        stream.see(type(whole)(whole.name, rows[some], whole.columns, y))
-    found = stream.description(whole.name, 3.0)
+    parts = [
+        type(whole)(
+            whole.name, rows[some], whole.columns, None if whole.y is None else whole.y[some]
+        )
+        for some in (slice(0, 7), slice(7, 300), slice(300, None))
+    ]
+    found = describe_blocks(whole.name, parts, whole.columns, memory=10**8)
     one, other = (to_json(each) for each in (found, exact))
     assert one["duplicates"] >= 30
     for name in one:
@@ -199,9 +198,9 @@ def test_describe_without_labels_and_in_wide_tables(
     )
     assert call("describe", folder, "--memory", "10kB", "--label", "last").code == 3
     assert call("describe", folder, "--memory", "none").code == 2
-    monkeypatch.setattr(streams, "PAIRED_FEATURES", 2)
+    monkeypatch.setattr(statistics, "PAIRED_FEATURES", 2)
     wide = fine("describe", folder, "--memory", "10kB", "--json").json
-    assert "Correlations of so many features come from the same sample" in " ".join(wide["notes"])
+    assert "Correlations come from a sample of 100 rows" in " ".join(wide["notes"])
     assert len(wide["correlations"]) == len(answer.json["correlations"]) == 6
 
 
@@ -519,7 +518,7 @@ def test_sparse_columns_that_never_change_are_not_divided_by_rounding() -> None:
     ]
     X, found = (
         sparse.csr_matrix(np.column_stack([*columns, np.zeros(900)])),
-        SparseSurvey("rows", []),
+        Survey("rows", []),
     )
     for start in range(0, 900, 100):
         part = X[start : start + 100]

@@ -11,11 +11,12 @@ import pytest
 
 import pegasos
 from command_line import call, fine, messy, numbers
-from pegasos.program.large import survey as surveys
-from pegasos.program.large.survey import Draw, Numbers
 from pegasos.program.pipelines import make_recipe
+from pegasos.program.tables import survey as surveys
+from pegasos.program.tables.block_statistics import Moments
 from pegasos.program.tables.read_options import ReadOptions
 from pegasos.program.tables.reading import read
+from pegasos.program.tables.sampling import Draw, Sample
 
 SETTINGS = [
     ("csv", messy(900), ("--seed", 3)),  # words, gaps, three classes
@@ -224,17 +225,17 @@ def test_an_interrupted_fit_leaves_nothing(place: Path, monkeypatch: pytest.Monk
 
 
 def test_statistics_of_parts_are_those_of_the_whole() -> None:
-    values = np.random.default_rng(0).normal(1e6, 1.0, size=1000)
-    found = Numbers()
+    values = np.random.default_rng(0).normal(1e6, 1.0, size=(1000, 1))
+    found = Moments(1)
     for part in np.split(values, [0, 1, 300, 301]):
         found.see(part)
     np.testing.assert_allclose(
-        [found.mean, found.squares / 1000], [values.mean(), values.var()], rtol=1e-9
+        [found.mean[0], found.variance[0]], [values.mean(), values.var()], rtol=1e-9
     )
-    assert (found.present, found.low, found.high) == (1000, values.min(), values.max())
+    assert (found.count, found.low, found.high) == (1000, values.min(), values.max())
 
 
-def test_medians_from_every_so_manieth_row(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
+def test_medians_of_a_sample(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
     monkeypatch.setattr(surveys, "SAMPLE_NUMBERS", 1200)
     frame = messy(900).with_columns(
         width=pl.when(pl.int_range(pl.len()) % 9 > 0).then(pl.int_range(pl.len()) / 2)
@@ -244,7 +245,11 @@ def test_medians_from_every_so_manieth_row(monkeypatch: pytest.MonkeyPatch, plac
     )
     assert "medians come from a sample" in answer.err
     encoder = pegasos.load("large.model").steps[0][1]
-    sampled = [row for row in range(0, 900, 2) if row % 9]
+    columns = sum(dtype.is_numeric() for dtype in frame.dtypes)
+    sample = Sample(0, 1200 // columns)
+    sample.see(np.arange(900.0)[:, None])
+    sampled = [row for row in sample.rows()[1] if row % 9]
+    assert 300 < len(sampled) < 600
     assert encoder.named_transformers_["numbers"].statistics_[1] == np.median(sampled) / 2
 
 

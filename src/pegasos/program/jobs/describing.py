@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from pegasos.program.datasets import load_or_outline, with_labels_or_without
 from pegasos.program.jobs.large_tables import LargeTable
-from pegasos.program.large.description import describe_stream
-from pegasos.program.large.sparse_description import describe_sparse_stream
 from pegasos.program.tables.description import Description
 from pegasos.program.tables.read_options import Outline
-from pegasos.program.tables.statistics import describe
+from pegasos.program.tables.statistics import describe, describe_blocks
 from pegasos.program.terminal import console, option_values
 from pegasos.program.terminal.options import ReadingOptions, RunningOptions
 
@@ -35,8 +33,6 @@ def _large(table: LargeTable, outlier: float) -> Description:
         console.say(note)
     with console.working(f"one pass over {table.data}", counted="rows") as progress:
         parts = progress.counting(table.parts(outline.columns, not outline.sparse, weighed=False))
-        if outline.sparse:
-            return describe_sparse_stream(table.data, parts, outlier, table.budget)
-        return describe_stream(
-            table.data, outline.columns, parts, outline.label, outlier, table.budget
+        return describe_blocks(
+            table.data, parts, outline.columns, outline.label, outlier, table.budget
         )

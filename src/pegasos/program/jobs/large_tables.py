@@ -7,13 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from pegasos.engine.rows.plan import budget_bytes
 from pegasos.program.datasets import USUAL_TEST_SIZE, read_options
-from pegasos.program.large.sample import Sample
-from pegasos.program.large.sparse_survey import SparseSurvey
-from pegasos.program.large.survey import Draw, Survey, survey
 from pegasos.program.tables.column_tables import told_gaps
 from pegasos.program.tables.dataset import NUMBER, TEXT, BadData, Column, Dataset, is_frame
 from pegasos.program.tables.labels import (
@@ -25,6 +21,8 @@ from pegasos.program.tables.labels import (
 from pegasos.program.tables.messages import listed, size
 from pegasos.program.tables.read_options import Outline
 from pegasos.program.tables.reading import stream
+from pegasos.program.tables.sampling import Draw, Sample, rows_within
+from pegasos.program.tables.survey import Survey, survey
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import LearningOptions, ReadingOptions, RunningOptions
 
@@ -32,8 +30,6 @@ Array = np.ndarray[Any, Any]
 
 #: The share of the memory for a sample, of which twice is held meanwhile.
 _SAMPLE_SHARE = 1 / 8
-#: Bytes of a word, about.
-_WORD = 32
 
 
 @dataclass(frozen=True)
@@ -92,11 +88,7 @@ class LargeTable:
 
     def sample(self, most: int | None = None) -> Sample:
         """A sample that will hold as many training rows as the memory allows, and at most so many."""
-        columns = self.outline.columns
-        row = (
-            sum(_WORD if column.kind == TEXT else 8 for column in columns) or 1000
-        )  # sparse rows may have any width
-        room = max(100, int(_SAMPLE_SHARE * self.budget / row))
+        room = rows_within(_SAMPLE_SHARE * self.budget, self.outline.columns)
         return Sample(self.running.seed, room if most is None else min(most, room))
 
     def look(self, sample: Sample | None = None, others: Sample | None = None) -> Survey:
@@ -107,7 +99,7 @@ class LargeTable:
         for note in self.outline.notes:
             console.say(note)
         columns, dense = self.outline.columns, not self.outline.sparse
-        found = Survey(self.data, columns) if dense else SparseSurvey(self.data, [])
+        found = Survey(self.data, columns)
 
         def keep(part: Dataset, test: Array) -> None:
             if sample is not None:
@@ -141,10 +133,8 @@ class LargeTable:
     def _features(self, found: Survey, X: Any) -> tuple[Any, Array | None]:
         """The features that a pipeline gets of rows of a sample, and the weights of these rows."""
         X, weights = self.weighed(X, None)
-        if isinstance(found, SparseSurvey):
-            return sparse.csr_matrix((X.data, X.indices, X.indptr), (X.shape[0], len(found.means)))[
-                :, found.lowest :
-            ], weights
+        if found.sparse:
+            return found.aligned(X), weights
         X = X.select(column.name for column in found.features)
         return X if found.needs_frame else X.to_numpy(order="c", writable=True), weights
 
@@ -168,11 +158,8 @@ class LargeTable:
         if found.empty:
             console.say(f"columns without any value are left out: {listed(found.empty)}")
         kinds = {column.name: column.kind for column in found.features}
-        gaps = {
-            name: found.gaps[name]
-            for name, kind in kinds.items()
-            if kind != TEXT and found.gaps[name]
-        }
+        counts = found.gaps
+        gaps = {name: counts[name] for name, kind in kinds.items() if kind != TEXT and counts[name]}
         words = [name for name, kind in kinds.items() if kind == TEXT]
         for note in told_gaps(gaps, words, self.data, self.reading.strict):
             console.say(note)

@@ -14,10 +14,10 @@ from pegasos.program.jobs.large_tables import LargeTable
 from pegasos.program.jobs.prepared_tables import count_errors, prepared, save_large
 from pegasos.program.large.optimum import fit_to_files
 from pegasos.program.large.preparation import fitted_pipeline
-from pegasos.program.large.survey import Survey
 from pegasos.program.pipelines import scale_words
 from pegasos.program.records.models import TrainRecord, learner_facts
 from pegasos.program.tables.dataset import BadData
+from pegasos.program.tables.survey import Survey
 from pegasos.program.terminal import console, option_values
 from pegasos.program.terminal.options import HERE, ClusterOptions, LearningOptions
 

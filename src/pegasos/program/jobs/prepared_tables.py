@@ -18,8 +18,6 @@ from pegasos.metrics import Answers, answers
 from pegasos.program import scoring
 from pegasos.program.jobs.large_tables import LargeTable
 from pegasos.program.large.prepared import PreparedRows, SparseRows, needed_bytes, workplace
-from pegasos.program.large.sparse_survey import SparseSurvey
-from pegasos.program.large.survey import Survey
 from pegasos.program.large.word_steps import word_steps
 from pegasos.program.modelfile import save
 from pegasos.program.records.codec import to_json
@@ -30,6 +28,7 @@ from pegasos.program.tables.dataset import BadData, Dataset, take
 from pegasos.program.tables.labels import label_texts
 from pegasos.program.tables.messages import plain, size
 from pegasos.program.tables.row_hashes import hash_rows
+from pegasos.program.tables.survey import Survey
 from pegasos.program.terminal import console
 from pegasos.search.results import calibrated_in_fold
 
@@ -188,7 +187,7 @@ def prepared(
 
 def stored_numbers(found: Survey, estimator: Any, width: int) -> int | None:
     """How many numbers of all prepared rows are stored where they are sparse; None where each has as many as features."""
-    if isinstance(found, SparseSurvey):
+    if found.sparse:
         return None if "nystroem" in dict(estimator.steps) else found.stored
     thin = word_steps(estimator.steps[:-1], width)
     return None if thin is None else found.rows * thin.stored

@@ -6,7 +6,6 @@ gaps are where gaps were. The survey holds what a scaler needs: mean, deviation,
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,10 @@ from scipy import sparse
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from pegasos.nystroem import Nystroem
-from pegasos.program.large.sparse_survey import SparseSurvey
-from pegasos.program.large.survey import Numbers, Survey
 from pegasos.program.pipelines import make_recipe, scaler_of
+from pegasos.program.tables.block_statistics import Moments
 from pegasos.program.tables.dataset import TEXT, Dataset
+from pegasos.program.tables.survey import Survey
 
 Array = np.ndarray[Any, Any]
 
@@ -44,10 +43,11 @@ def fitted_pipeline(
         if step == "passthrough":
             continue
         step.fit(sample if name == "nystroem" else rows)
-        if name == "scale" and isinstance(survey, SparseSurvey):
-            _teach_sparse(step, survey)
-        elif name == "scale":
-            _teach(scaler_of(step), _imputed_columns(survey), survey.training)
+        if name == "scale":
+            numbers = survey.numbers
+            if not survey.sparse:
+                numbers = numbers.imputed(np.nan_to_num(survey.medians))
+            _teach(scaler_of(step), numbers, survey.training)
         rows = step.transform(rows)
         sample = None if sample is None else step.transform(sample)
     return recipe.estimator, int(rows.shape[1])
@@ -58,61 +58,29 @@ def _example(survey: Survey) -> Any:
     if survey.sparse:
         return sparse.csr_matrix((2, len(survey.features)))
     height = max([2, *map(len, survey.words.values())])
+    medians, gaps = iter(survey.medians), iter(survey.numbers.count < survey.training)
     series = []
     for column in survey.features:
         if column.kind == TEXT:
             words = list(survey.words[column.name]) or [None]
-            series.append(
-                pl.Series(
-                    column.name, [words[row % len(words)] for row in range(height)], pl.String
-                )
-            )
+            values = [words[row % len(words)] for row in range(height)]
+            series.append(pl.Series(column.name, values, pl.String))
         else:
-            gaps, median = survey.missing(column.name), survey.median(column.name)
+            median = next(medians)
             there = None if np.isnan(median) else median
-            series.append(
-                pl.Series(
-                    column.name, [None if gaps else there, *[there] * (height - 1)], pl.Float64
-                )
-            )
+            first = None if next(gaps) else there
+            series.append(pl.Series(column.name, [first, *[there] * (height - 1)], pl.Float64))
     frame = pl.DataFrame(series)
     return frame if survey.needs_frame else frame.to_numpy().astype(np.float64)
 
 
-def _imputed_columns(survey: Survey) -> list[Numbers]:
-    """Return the statistics of the numeric columns after missing values were replaced by the median."""
-    found = []
-    for name in (column.name for column in survey.features if column.kind != TEXT):
-        own, gaps = survey.numbers[name], survey.missing(name)
-        whole = replace(own)
-        if gaps:
-            median = float(np.nan_to_num(survey.median(name)))
-            whole.add(gaps, median, 0.0)
-            whole.low, whole.high = min(own.low, median), max(own.high, median)
-        found.append(whole)
-    return found
-
-
-def _teach(scaler: Any, columns: list[Numbers], rows: int) -> None:
+def _teach(scaler: Any, columns: Moments, rows: int) -> None:
     """Give a scaler what it would have computed from all rows."""
     if isinstance(scaler, MinMaxScaler):
-        scaler.fit(
-            np.array([[column.low for column in columns], [column.high for column in columns]])
-        )
+        scaler.fit(np.array([columns.low, columns.high]))
     elif isinstance(scaler, StandardScaler):
-        _standardize(
-            scaler,
-            np.array([column.mean for column in columns]),
-            np.array([each.squares for each in columns]) / rows,
-            rows,
-        )
+        _standardize(scaler, columns.mean, columns.variance, rows)
     scaler.n_samples_seen_ = rows
-
-
-def _teach_sparse(scaler: Any, survey: SparseSurvey) -> None:
-    """The same for a scaler of sparse rows, which divides only."""
-    _standardize(scaler, *survey.moments, survey.training)
-    scaler.n_samples_seen_ = survey.training
 
 
 def _standardize(scaler: StandardScaler, mean: Array, variance: Array, rows: int) -> None:

@@ -1,45 +1,60 @@
-"""What a set looks like before anything is learned from it: counts, statistics, correlations."""
+"""Describe a table before anything is learned from it: statistics, classes, correlations, repeats.
+
+Rows are fed in blocks; a table in memory is one block. Counts, moments and ranges are exact.
+Quartiles and outliers come from a sample of the rows, repeats and distinct words from a sample of
+hashes: with a memory limit each holds as much as its share allows, without one it holds all rows,
+and the result is exact. Notes say what is estimated.
+"""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from pegasos.engine.runtime.threads import single_threaded_blas
+from pegasos.program.tables.block_statistics import LabelCounts, Moments, PairSums, numeric_blocks
 from pegasos.program.tables.dataset import (
+    NUMBER,
     TEXT,
     Array,
     BadData,
+    Column,
     Dataset,
-    holds_pixels,
     holds_words,
     is_frame,
 )
 from pegasos.program.tables.description import Description, Feature, advise
-from pegasos.program.tables.labels import distinct_texts, label_texts
+from pegasos.program.tables.labels import unlabelled_note
 from pegasos.program.tables.leaks import leaks
+from pegasos.program.tables.messages import listed, shown
 from pegasos.program.tables.row_hashes import hash_rows
+from pegasos.program.tables.sampling import HashSample, Sample, rows_within, widened
+from pegasos.program.tables.survey import explaining_columns
 
-#: Columns are read in blocks of about this many numbers (64 MB); correlations come from at most so many numbers twice over.
+#: Columns of an array are read in blocks of about this many numbers (64 MB); correlations of a
+#: sample come from at most twice as many.
 BLOCK = 8_000_000
-#: More values than this in a column, and its quartiles come from a sample of as many.
-QUARTILE_ROWS = 1_000_000
-#: Correlations are sought among so many features: those with the largest variance.
+#: Numeric columns up to which all rows are counted for correlations.
+PAIRED_FEATURES = 100
+#: Columns of a wider table among which correlations are sought.
 CORRELATED_FEATURES = 500
 TOP_PAIRS = 10
-#: More distinct labels than this are not counted one by one.
+#: Classes that are listed one by one.
 MOST_CLASSES = 1000
+#: Shares of a memory limit for the sample, of which twice as many rows are held, and for hashes.
+_SAMPLE_SHARE, _HASH_SHARE, _HASH_BYTES = 1 / 12, 1 / 6, 48
+#: Rows of a sample, and distinct words of a column that are counted one by one.
+SAMPLE_ROWS, COUNTED_WORDS = 1_000_000, 50_000
 
 
 def describe(dataset: Dataset, outlier: float = 3.0) -> Description:
-    """Describe a set: any size of rows that fit in memory; statistics are computed in float64.
+    """Describe a data set in memory; all numbers are exact, in float64.
 
-    Beyond a million rows quartiles come from a sample, and so do correlations beyond 16 million numbers; notes say so.
+    Only correlations of more than 100 features of many rows come from a sample.
 
     >>> found = describe(Dataset("two", np.array([[0.0, 5.0], [2.0, 5.0]]), [], np.array([1, 1])))
     >>> found.columns[0].mean, found.columns[0].std, found.constant, found.guessing_error
@@ -48,237 +63,335 @@ def describe(dataset: Dataset, outlier: float = 3.0) -> Description:
     m, n = dataset.X.shape
     if m == 0 or n == 0:
         raise BadData(f"{dataset.name}: {m} rows and {n} features; there is nothing to describe.")
-    if not outlier > 0:
-        raise ValueError(
-            f"outlier must be a positive number of standard deviations, got {outlier!r}."
-        )
-    names = [column.name for column in dataset.columns] or [f"x{j + 1}" for j in range(n)]
-    words = sum(map(holds_words, dataset.X.get_columns())) if dataset.has_frame else 0
-    dtype = (
-        f"{n - words} columns of numbers, {words} of words"
-        if dataset.has_frame
-        else str(dataset.X.dtype)
-    )
-    found = Description(
-        dataset.name, m, n, dtype, sparse.issparse(dataset.X), outlier=float(outlier)
-    )
-    if found.sparse:
-        found.density = dataset.X.count_nonzero() / (m * n)
-    _count_classes(found, dataset.y)
-    with (
-        single_threaded_blas()
-    ):  # tall, narrow products gain nothing by threads, and on a busy machine lose much
-        _describe_columns(found, dataset.X, names)
-        for feature, column in zip(found.columns, dataset.columns, strict=False):
-            feature.kind = column.kind
-        correlate(found, dataset.X)
-    _count_repeats(found, dataset)
-    found.advice = list(advise(found, dataset.image is not None, holds_pixels(dataset.X)))
-    if dataset.y is not None:
-        texts = label_texts(dataset.y)
-        found.advice += (f"Leak: {each}." for each in leaks(dataset.X, dataset.columns, texts))
+    columns = dataset.columns or [Column(f"x{j + 1}") for j in range(n)]
+    if dataset.has_frame:  # kinds of a frame that no reader made are those of its columns
+        words = map(holds_words, dataset.X.get_columns())
+        columns = [
+            Column(column.name, TEXT if own else NUMBER if column.kind == TEXT else column.kind)
+            for column, own in zip(columns, words, strict=True)
+        ]
+    describer = Describer(columns)
+    with single_threaded_blas():  # tall, narrow products gain nothing by threads
+        describer.see(dataset)
+        return describer.description(dataset.name, outlier, dataset.image is not None)
+
+
+def describe_blocks(
+    name: str,
+    blocks: Iterable[Dataset],
+    columns: list[Column],
+    label: str | None = None,
+    outlier: float = 3.0,
+    memory: float | None = None,
+) -> Description:
+    """Describe a table of which every row is seen once.
+
+    Parameters
+    ----------
+    name : of the table.
+    blocks : frames, arrays or CSR matrices of rows, with labels if `label` is given.
+    columns : of each block; none for sparse rows, which are as wide as their largest index.
+    label : name of the label.
+    outlier : smallest |z| of an outlier.
+    memory : bytes that samples may take; None: all rows are kept.
+    """
+    describer = Describer(columns, memory)
+    with explaining_columns(describer.distinct), single_threaded_blas():
+        for block in blocks:
+            describer.see(block)
+        if not describer.rows or not len(describer.moments.count) + len(describer.words):
+            raise BadData(f"{name} has no rows" + (", or none with a number." * (not columns)))
+        found = describer.description(name, outlier)
+        if label is not None:
+            count, whole = describer.unlabelled, describer.rows + describer.unlabelled
+            found.notes[:0] = unlabelled_note(count, whole, label, name, False)
+            describer.labels.check(describer.rows, f"{name}: column {shown(label)}")
     return found
 
 
-def _count_classes(found: Description, y: Array | None) -> None:
-    if y is None or len(y) == 0:
-        return
-    counts: Counter[str] = Counter()  # texts may be there twice
-    texts, places = distinct_texts(y)
-    for text, count in zip(texts, np.bincount(places).tolist(), strict=True):
-        counts[text] += count
-    list_classes(found, counts)
+class Describer:
+    """Description of a table in the making."""
 
+    def __init__(self, columns: list[Column], memory: float | None = None) -> None:
+        rows = hashes = words = math.inf
+        if memory is not None:
+            rows = min(SAMPLE_ROWS, rows_within(_SAMPLE_SHARE * memory, columns))
+            hashes = max(1000, int(_HASH_SHARE * memory / _HASH_BYTES))
+            words = COUNTED_WORDS
+        self.columns, self._open = columns, not columns
+        self.sample, self.hashes = Sample(0, rows), HashSample(hashes)
+        self.words = {
+            place: HashSample(words, distinct=True)
+            for place, column in enumerate(columns)
+            if column.kind == TEXT
+        }
+        self.moments = Moments(len(columns) - len(self.words))
+        self.pairs: PairSums | None = None
+        self._shift: tuple[Array, Array] | None = None
+        self.labels, self._most_labels = LabelCounts(), {} if memory else {"most": math.inf}
+        self.rows = self.rows_with_missing = self.unlabelled = self.infinite = 0
+        self._word_gaps = dict.fromkeys(self.words, 0)
+        self._lowest, self._dtype, self._sparse = 1, "", False
 
-def list_classes(found: Description, counts: Counter[str]) -> None:
-    """The balance of classes, from the rows of each."""
-    found.classes = counts.most_common(MOST_CLASSES)
-    if len(counts) > MOST_CLASSES:
-        found.notes.append(
-            f"{len(counts)} distinct labels; the {MOST_CLASSES} largest classes are listed."
+    def see(self, block: Dataset) -> None:
+        """Add rows."""
+        X = block.X
+        self._dtype = "" if is_frame(X) else str(X.dtype)
+        self._sparse = sparse.issparse(X)
+        gaps = np.zeros(len(block), bool)
+        for place, words in self.words.items():
+            series = X.to_series(place)
+            self._word_gaps[place] += series.null_count()
+            gaps |= series.is_null().to_numpy()
+            words.add(series.drop_nulls().unique().hash(seed=0).to_numpy())
+        for span, values in numeric_blocks(X, self.columns):
+            self._see_numbers(values, gaps[span])
+        self.rows += len(block)
+        self.unlabelled += block.unlabelled
+        self.rows_with_missing += int(gaps.sum())
+        hashes, texts = hash_rows(X), []
+        both = hashes
+        if block.y is not None and len(block.y):
+            texts = [self.labels.see(np.asarray(block.y), block.name, **self._most_labels)]
+            # Hashes are sums: the label's part is the hash of a row without features.
+            both = hashes + hash_rows(np.empty((len(block), 0)), texts[0])
+        self.hashes.add(hashes, both)
+        self.sample.see(X, None, *texts)
+
+    def _see_numbers(self, values: Any, gaps: Array) -> None:
+        data = values.data if self._sparse else values
+        infinite = np.isinf(data)
+        if infinite.any():
+            self.infinite += int(infinite.sum())
+            data[infinite] = np.nan
+        missing = np.isnan(data)
+        if missing.any():
+            if self._sparse:
+                rows = np.repeat(np.arange(len(gaps)), np.diff(values.indptr))
+                gaps[rows[missing]] = True
+            else:
+                gaps |= missing.any(axis=1)
+        self.moments.see(values)
+        if self._sparse:
+            self._lowest = min(self._lowest, int(values.indices.min(initial=1)))
+        elif 2 <= values.shape[1] <= PAIRED_FEATURES:
+            self._pair(values)
+
+    def _pair(self, values: Array) -> None:
+        """Sum products of columns scaled by the moments of the first block."""
+        if self.pairs is None or self._shift is None:
+            deviation = np.sqrt(self.moments.variance)
+            self._shift = self.moments.mean, np.where(deviation > 0, deviation, 1.0)
+            self.pairs = PairSums(values.shape[1])
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.pairs.add((values - self._shift[0]) / self._shift[1])
+
+    def distinct(self) -> dict[str, int]:
+        """Return the number of values of each column in the sample."""
+        if self._sparse or not self.rows:
+            return {}
+        X = self.sample.rows()[0]
+        series = X.get_columns() if is_frame(X) else []
+        return {
+            column.name: own.drop_nulls().n_unique()
+            for column, own in zip(self.columns, series, strict=False)
+        }
+
+    def description(self, name: str, outlier: float = 3.0, image: bool = False) -> Description:
+        """Return the description of all rows so far."""
+        if not outlier > 0:
+            raise ValueError(
+                f"outlier must be a positive number of standard deviations, got {outlier!r}."
+            )
+        X, _, *texts = self.sample.rows()
+        columns = self.columns
+        if self._open:
+            places = np.arange(self._lowest, len(self.moments.count))
+            columns, self.moments = [Column(f"x{j}") for j in places], self.moments.of(places)
+            X = widened(X, self._lowest + len(places))[:, self._lowest :]
+        words = len(self.words)
+        found = Description(
+            name,
+            self.rows,
+            len(columns),
+            self._dtype,
+            self._sparse,
+            outlier=float(outlier),
+            rows_with_missing=self.rows_with_missing,
         )
-    found.largest_share = found.classes[0][1] / counts.total()
-    found.guessing_error = 1 - found.largest_share
+        if found.sparse:
+            found.density = self.moments.nonzero / (self.rows * len(columns))
+        if self.labels.counts:
+            self._list_classes(found)
+        found.columns = self._features(columns)
+        found.missing = sum(each.missing for each in found.columns)
+        if not found.dtype:
+            plain = not words and not found.missing
+            kinds = f"{len(columns) - words} columns of numbers, {words} of words"
+            found.dtype = "float64" if plain else kinds
+        found.constant = [each.name for each in found.columns if _is_constant(each)]
+        if self.infinite:
+            found.notes.append(f"{self.infinite} infinite values are counted as missing.")
+        self._measure(found, X)
+        self._correlate(found, X)
+        self._count_repeats(found)
+        if many := [columns[place].name for place, each in self.words.items() if each.each > 1]:
+            found.notes.append(f"The number of distinct words is estimated for {listed(many)}.")
+        pixels = not found.sparse and not words and self.moments.are_pixels()
+        found.advice = list(advise(found, image, pixels))
+        for each in texts:
+            found.advice += (f"Leak: {leak}." for leak in leaks(X, columns, each))
+        return found
+
+    def _list_classes(self, found: Description) -> None:
+        counts = self.labels.counts
+        found.classes = counts.most_common(MOST_CLASSES)
+        if len(counts) > MOST_CLASSES:
+            found.notes.append(
+                f"{len(counts)} distinct labels; the {MOST_CLASSES} largest classes are listed."
+            )
+        found.largest_share = found.classes[0][1] / counts.total()
+        found.guessing_error = 1 - found.largest_share
+
+    def _features(self, columns: list[Column]) -> list[Feature]:
+        """Return what is exact of each column."""
+        moments, found, at = self.moments, [], 0
+        deviation = np.sqrt(moments.variance)
+        for place, column in enumerate(columns):
+            if place in self.words:
+                words = self.words[place]
+                distinct = words.each * len(words.rows())
+                gaps = self._word_gaps[place]
+                found.append(Feature(column.name, TEXT, gaps, distinct=distinct))
+                continue
+            count, low, high = int(moments.count[at]), float(moments.low[at]), moments.high[at]
+            feature = Feature(column.name, column.kind, self.rows - count)
+            if count:
+                # The mean of equal numbers may differ from them in the last digit.
+                varies = low < high
+                feature.mean = float(moments.mean[at]) if varies else low
+                feature.std = float(deviation[at]) if varies else 0.0
+                feature.min, feature.max = low, float(high)
+            found.append(feature)
+            at += 1
+        return found
+
+    def _measure(self, found: Description, X: Any) -> None:
+        """Add quartiles and outliers, from all rows or a sample of them."""
+        rows = X.shape[0]
+        odd, factor = np.zeros(rows, bool), self.rows / rows
+        features = [feature for feature in found.columns if feature.distinct is None]
+        for feature, (values, places) in zip(features, _columns(X, found.columns), strict=True):
+            if feature.mean is None:
+                continue
+            there = np.isfinite(values)
+            stored = np.arange(rows) if places is None else places
+            flags, zeros_odd = _place(feature, values[there], rows - len(values), found.outlier)
+            odd[stored[there][flags]] = True
+            count = int(flags.sum())
+            if zeros_odd:
+                zero = np.ones(rows, bool)
+                zero[stored] = False
+                odd |= zero
+                count += rows - len(values)
+            feature.outliers = round(factor * count)
+        found.outlier_rows = round(factor * int(odd.sum()))
+        if not self.sample.whole:
+            found.notes.append(
+                f"Quartiles and outliers are estimated from a sample of {rows} of {self.rows} rows."
+            )
+
+    def _correlate(self, found: Description, X: Any) -> None:
+        """Find the strongest correlations, each from the rows in which both numbers are present."""
+        numeric = [place for place, feature in enumerate(found.columns) if feature.distinct is None]
+        stds = [found.columns[place].std or 0.0 for place in numeric]
+        chosen = [at for at, std in enumerate(stds) if std and math.isfinite(std)]
+        pairs, names = self.pairs, {at: found.columns[numeric[at]].name for at in chosen}
+        if pairs is None and len(chosen) > 1:
+            if len(chosen) > CORRELATED_FEATURES:
+                chosen = sorted(sorted(chosen, key=lambda at: -stds[at])[:CORRELATED_FEATURES])
+                found.notes.append(
+                    f"Correlations are among the {CORRELATED_FEATURES} features "
+                    "with the largest variance."
+                )
+            most = max(1000, 2 * BLOCK // len(chosen))
+            if X.shape[0] > most:
+                X = X[np.sort(np.random.default_rng(0).choice(X.shape[0], most, replace=False))]
+            if X.shape[0] < self.rows:
+                found.notes.append(f"Correlations come from a sample of {X.shape[0]} rows.")
+            features = [found.columns[numeric[at]] for at in chosen]
+            Z = _dense(X, [numeric[at] for at in chosen])
+            Z -= [feature.mean for feature in features]
+            Z /= [feature.std for feature in features]
+            pairs, names = PairSums(len(chosen)), dict(enumerate(each.name for each in features))
+            pairs.add(Z)
+        if pairs is not None:
+            found.correlations = pairs.strongest(names, TOP_PAIRS)
+
+    def _count_repeats(self, found: Description) -> None:
+        hashes, each = self.hashes.rows(), self.hashes.each
+        alone, together = (
+            1 + int(np.count_nonzero(np.diff(np.sort(hashes[:, place])))) for place in (0, 1)
+        )
+        found.duplicates = each * (len(hashes) - together)
+        found.contradictions = each * (together - alone)
+        if each > 1:
+            found.notes.append(
+                f"Repeats are estimated from one in {each} of the hashes of rows: "
+                "memory has no room for all of them."
+            )
 
 
-def _columns(X: Any) -> Iterator[tuple[Array | None, Array | None]]:
-    """Each column's stored values (None for words, which have no statistics and would be slow to fetch), and their rows where
-    the others are zeros that are not stored."""
-    m, n = X.shape
+def _is_constant(feature: Feature) -> bool:
+    if feature.distinct is not None:  # a gap beside one word is informative
+        return feature.distinct + (feature.missing > 0) <= 1
+    return feature.min == feature.max  # also without any value: None is None
+
+
+def _dense(X: Any, places: list[int]) -> Array:
+    """Return some numeric columns as an array of float64."""
+    if is_frame(X):
+        return np.column_stack([X.to_series(place).cast(float).to_numpy() for place in places])
+    part = X[:, places]
+    return np.asarray(part.toarray() if sparse.issparse(part) else part).astype(np.float64)
+
+
+def _columns(X: Any, features: list[Feature]) -> Iterator[tuple[Array, Array | None]]:
+    """Yield the numbers of each numeric column; of CSR rows the stored ones and their rows."""
     if sparse.issparse(X):
         X = X.tocsc()
         X.sum_duplicates()
-        for j in range(n):
+        for j in range(X.shape[1]):
             part = slice(X.indptr[j], X.indptr[j + 1])
             yield X.data[part].astype(np.float64), X.indices[part]
     elif is_frame(X):
-        for column in X.get_columns():
-            yield None if holds_words(column) else column.cast(float).to_numpy(), None
+        for series, feature in zip(X.get_columns(), features, strict=False):
+            if feature.distinct is None:
+                yield series.cast(float).to_numpy(), None
     else:
-        width = max(1, BLOCK // m)
-        for start in range(
-            0, n, width
-        ):  # columns of a block lie near each other: read once, not once a column
-            yield from (
-                (column, None)
-                for column in X[:, start : start + width].T.astype(np.float64, order="C")
-            )
+        width = max(1, BLOCK // len(X))
+        for start in range(0, X.shape[1], width):  # one pass over the rows for a block of columns
+            block = X[:, start : start + width].T.astype(np.float64, order="C")
+            yield from ((column, None) for column in block)
 
 
-def _describe_columns(found: Description, X: Any, names: list[str]) -> None:
-    odd, gaps, infinite = np.zeros(found.rows, bool), np.zeros(found.rows, bool), 0
-    for j, (values, rows) in enumerate(_columns(X)):
-        if values is None:
-            distinct, missing = X[:, j].drop_nulls().n_unique(), X[:, j].is_null()
-            gaps |= missing.to_numpy()
-            found.columns.append(Feature(names[j], TEXT, int(missing.sum()), distinct=distinct))
-            if X[:, j].n_unique() == 1:  # a gap beside one word tells something
-                found.constant.append(names[j])
-            continue
-        there = np.isfinite(values)
-        if not there.all():
-            gaps[~there if rows is None else rows[~there]] = True
-            infinite += int(np.isinf(values).sum())
-        zeros = 0 if rows is None else found.rows - len(values)
-        feature, flags, zeros_odd = _statistics(names[j], values[there], zeros, found.outlier)
-        feature.missing = len(values) - int(there.sum())
-        found.columns.append(feature)
-        odd[np.flatnonzero(there)[flags] if rows is None else rows[there][flags]] = True
-        if zeros_odd:
-            zero = np.ones(found.rows, bool)
-            zero[rows] = False
-            odd |= zero
-        if feature.min == feature.max:  # also where no value is there: None is None
-            found.constant.append(feature.name)
-    found.missing = sum(feature.missing for feature in found.columns)
-    found.rows_with_missing, found.outlier_rows = int(gaps.sum()), int(odd.sum())
-    if infinite:
-        found.notes.append(f"{infinite} infinite values are counted as missing.")
-    if found.rows > QUARTILE_ROWS:
-        found.notes.append(f"Quartiles come from a sample of {QUARTILE_ROWS} values a feature.")
-
-
-def _statistics(
-    name: str, values: Array, zeros: int, outlier: float
-) -> tuple[Feature, Array, bool]:
-    """A feature from its values and a number of zeros; which values are outliers, and whether the zeros are."""
+def _place(feature: Feature, values: Array, zeros: int, outlier: float) -> tuple[Array, bool]:
+    """Set the quartiles of values and a number of zeros; return which of both are outliers."""
+    mean, std, low, high = feature.mean, feature.std, feature.min, feature.max
+    assert mean is not None and std is not None and low is not None and high is not None
+    # Of two values the rarer one is no outlier.
+    binary = bool(((values == low) | (values == high)).all()) and not (zeros and low < 0 < high)
+    flags = np.zeros(len(values), bool)
+    zeros_odd = False
+    if std > 0 and not binary:
+        with np.errstate(over="ignore"):
+            flags = np.abs(values - mean) >= outlier * std
+        zeros_odd = bool(zeros and abs(mean) >= outlier * std)
     count = len(values) + zeros
-    if count == 0:
-        return Feature(name), np.zeros(0, bool), False
-    with np.errstate(over="ignore", invalid="ignore"):  # numbers near 1e300 may have no deviation
-        mean = float(values.sum() / count)
-        away = values - mean
-        std = math.sqrt((float(np.dot(away, away)) + zeros * mean * mean) / count)
-    low, high = (
-        float(values.min(initial=0.0 if zeros else np.inf)),
-        float(values.max(initial=0.0 if zeros else -np.inf)),
-    )
-    if low == high:  # the mean of equal numbers may differ from them in the last digit
-        mean, std, away = low, 0.0, np.zeros(len(values))
-    third_value = zeros and low < 0 < high
-    measured = std > 0 and (third_value or not is_binary(values, low, high))
-    flags = np.abs(away) >= outlier * std if measured else np.zeros(len(values), bool)
-    zeros_odd = bool(zeros and measured and abs(mean) >= outlier * std)
-    if zeros and 4 * (len(values) + 2) < count:
-        quartiles = [0.0, 0.0, 0.0]  # fewer than a quarter are not zero
-    else:
-        if count > QUARTILE_ROWS:
-            keep = round(len(values) * QUARTILE_ROWS / count)
-            values, zeros = (
-                np.random.default_rng(0).choice(values, keep, replace=False),
-                QUARTILE_ROWS - keep,
-            )
-        quartiles = np.quantile(
-            np.concatenate([values, np.zeros(zeros)]), [0.25, 0.5, 0.75]
-        ).tolist()
-    feature = Feature(
-        name, mean=mean, std=std, min=low, max=high, outliers=int(flags.sum()) + zeros_odd * zeros
-    )
-    feature.quartile1, feature.median, feature.quartile3 = quartiles
-    return feature, flags, zeros_odd
-
-
-def is_binary(values: Array, low: float, high: float) -> bool:
-    """Return whether a column holds two values only, of which the rarer one is no outlier."""
-    return bool(((values == low) | (values == high)).all())
-
-
-def correlate(found: Description, X: Any) -> None:
-    """The strongest correlations, each from the rows in which both features are there."""
-    chosen = [
-        j for j, feature in enumerate(found.columns) if feature.std and math.isfinite(feature.std)
-    ]
-    if len(chosen) > CORRELATED_FEATURES:
-        chosen = sorted(
-            sorted(chosen, key=lambda j: -(found.columns[j].std or 0))[:CORRELATED_FEATURES]
-        )
-        found.notes.append(
-            f"Correlations are among the {CORRELATED_FEATURES} features with the largest variance."
-        )
-    if len(chosen) < 2:
-        return
-    most = max(1000, 2 * BLOCK // len(chosen))
-    if X.shape[0] > most:
-        X = X[np.sort(np.random.default_rng(0).choice(X.shape[0], most, replace=False))]
-        found.notes.append(f"Correlations come from a sample of {most} rows.")
-    if is_frame(X):
-        Z = np.column_stack([X[:, j].cast(float).to_numpy() for j in chosen])
-    else:
-        Z = (X[:, chosen].toarray() if found.sparse else X[:, chosen]).astype(np.float64)
-    Z -= [found.columns[j].mean for j in chosen]
-    Z /= [found.columns[j].std for j in chosen]
-    sums = PairSums(len(chosen))
-    sums.add(Z)
-    found.correlations = strongest(sums, [found.columns[j].name for j in chosen])
-
-
-class PairSums:
-    """What correlations are made of: sums over rows for each pair of features, of the rows in which both are there."""
-
-    def __init__(self, width: int) -> None:
-        self.count, self.first, self.square, self.product = np.zeros((4, width, width))
-        self.rows = 0
-
-    def add(self, Z: Array) -> None:
-        """Some more rows, each feature shifted and scaled to about 0 and 1; what is not finite is missing."""
-        there = np.isfinite(Z).astype(np.float64)
-        Z = np.where(there == 0, 0.0, Z)
-        self.count += there.T @ there
-        self.first += Z.T @ there  # of the first feature, where the second is there
-        self.square += (Z * Z).T @ there
-        self.product += Z.T @ Z
-        self.rows += len(Z)
-
-    def correlations(self) -> Array:
-        """r of each pair; 0 where one of them does not vary, or where they have few rows in common."""
-        count = np.maximum(self.count, 1)
-        mean, square = self.first / count, self.square / count
-        spread = np.maximum(square - mean * mean, 0)
-        scale = np.sqrt(spread * spread.T)
-        scale[self.count < min(10, self.rows)] = 0  # two rows in common always correlate
-        r = np.where(
-            scale > 1e-9, (self.product / count - mean * mean.T) / np.maximum(scale, 1e-9), 0
-        )
-        return np.clip(r, -1, 1)
-
-
-def strongest(sums: PairSums, names: list[str]) -> list[tuple[str, str, float]]:
-    """The pairs with the largest |r|."""
-    r = sums.correlations()
-    first, second = np.triu_indices(len(names), 1)
-    order = np.argsort(-np.abs(r[first, second]), kind="stable")[:TOP_PAIRS]
-    return [(names[first[k]], names[second[k]], float(r[first[k], second[k]])) for k in order]
-
-
-def _count_repeats(found: Description, dataset: Dataset) -> None:
-    hashes, both = feature_and_row_hashes(dataset)
-    alone, together = len(np.unique(hashes)), len(np.unique(both))
-    found.duplicates, found.contradictions = found.rows - together, together - alone
-
-
-def feature_and_row_hashes(dataset: Dataset) -> tuple[Array, Array]:
-    """The hash of each row without its label, and with it."""
-    hashes = hash_rows(dataset.X)
-    # Hashes are sums, so the labels' part may be added afterwards: it is the hash of rows without features.
-    labels = 0 if dataset.y is None else hash_rows(np.empty((len(dataset), 0)), dataset.y)
-    return hashes, hashes + np.uint64(labels)
+    if zeros and 4 * (len(values) + 2) < count:  # fewer than a quarter are not zero
+        feature.quartile1 = feature.median = feature.quartile3 = 0.0
+    elif count:
+        every = np.concatenate([values, np.zeros(zeros)]) if zeros else values
+        quartiles = np.quantile(every, [0.25, 0.5, 0.75]).tolist()
+        feature.quartile1, feature.median, feature.quartile3 = quartiles
+    return flags, zeros_odd

@@ -38,8 +38,6 @@ from pegasos.program.jobs.prepared_tables import (
 from pegasos.program.large.optimum import Cluster, fit_to_files
 from pegasos.program.large.preparation import fitted_pipeline
 from pegasos.program.large.prepared import NoRoom
-from pegasos.program.large.sample import Sample
-from pegasos.program.large.survey import Survey
 from pegasos.program.pages.wording import whole_words
 from pegasos.program.pipelines import scale_words
 from pegasos.program.records.runs import Compared, ErrorCount, TuneRecord, WholeRecord, out_of_fold
@@ -49,6 +47,8 @@ from pegasos.program.tables.labels import label_texts
 from pegasos.program.tables.leaks import leaks
 from pegasos.program.tables.read_options import Outline
 from pegasos.program.tables.row_hashes import hash_rows
+from pegasos.program.tables.sampling import Sample
+from pegasos.program.tables.survey import Survey
 from pegasos.program.terminal import console, judging_values, option_values
 from pegasos.program.terminal.reproduction import expansion_degree, landmarks_of
 from pegasos.search.anatomy import anatomy
