@@ -25,7 +25,7 @@ from pegasos.metrics import (
     shown_value,
 )
 from pegasos.program.pages.wording import verdict_words
-from pegasos.search.figures import Figure, measured
+from pegasos.search.estimates import Figure, measured
 
 RANDOM = np.random.default_rng(0)
 

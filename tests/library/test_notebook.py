@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from pegasos import SDCA, Pegasos, SweepCV, load_set
 from pegasos.kernels import Gaussian
 from pegasos.search.notebook import MOST
-from pegasos.search.progress import Progress
+from pegasos.search.running import Progress
 
 X, Y = load_set("moons", rows=90, return_X_y=True)
 LAMS = [1e-3, 1e-2, 1e-1]
@@ -46,12 +46,17 @@ class Shown(HTMLParser):
             self.cells[-1] = (self.cells[-1][0], data)
 
 
-def test_a_fitted_sweep_shows_its_choice_and_the_cells_around_it():
+def test_a_fitted_sweep_shows_its_choice_and_the_best_settings():
     grid = {"kernel": [Gaussian(0.3), Gaussian(3.0)], "lam": LAMS, "n_iter": [50, 200]}
     sweep = SweepCV(Pegasos(random_state=0), grid, cv=3).fit(X, Y)
     shown = Shown(sweep._repr_html_())
-    assert len(shown.cells) == 6 and shown.open == ["div"]
+    assert len(shown.cells) == 12 * 4 and shown.open == ["div"]
     (choice,) = [text for title, text in shown.cells if title == "choice"]
+    values = [float(text) for title, text in shown.cells if title]
+    np.testing.assert_allclose(
+        values, 100 * (1 - np.sort(sweep.cv_results_["mean_test_score"])[::-1]), atol=0.06
+    )
+    assert shown.cells[0][1] == repr(sweep.best_params_["kernel"])
     assert float(choice) == pytest.approx(100 * (1 - sweep.best_score_), abs=0.06)
     for words in (
         "12 settings on 3 folds",
@@ -101,14 +106,14 @@ def test_scores_of_other_kinds(scoring):
     assert "choice" not in without._repr_html_()
 
 
-def test_only_what_is_near_the_choice_is_shown_and_names_are_escaped():
+def test_only_the_best_are_shown_and_names_are_escaped():
     steps = make_pipeline(StandardScaler(), SDCA())
     sweep = SweepCV(steps, {"sdca__lam": np.logspace(-4, 0, 2 * MOST)}, cv=2).fit(
         X, np.where(Y == 1, "<b>", "&")
     )
     shown = Shown(sweep._repr_html_())
-    assert len(shown.cells) == MOST and "choice" in [title for title, _ in shown.cells]
-    assert "lam →" in shown.text and "sdca__lam" not in shown.text
+    assert len(shown.cells) == 2 * MOST and "choice" in [title for title, _ in shown.cells]
+    assert "lam=" in shown.text and "sdca__lam" not in shown.text
 
 
 class FakeStream:

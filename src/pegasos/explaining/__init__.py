@@ -18,7 +18,7 @@ from pegasos.explaining.importance import Importance, ask, importances
 from pegasos.explaining.tables import Columns
 from pegasos.metrics import Metric
 from pegasos.search.anatomy import anatomy
-from pegasos.search.figures import Figure, measured
+from pegasos.search.estimates import Figure, measured
 
 __all__ = ["Decider", "Dependence", "Effect", "Explanation", "Importance", "explain"]
 

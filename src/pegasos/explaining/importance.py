@@ -10,7 +10,7 @@ import numpy as np
 from pegasos.explaining.tables import Columns
 from pegasos.metrics import LABELS, Answers, Metric, answers
 from pegasos.search.anatomy import anatomy, class_probabilities
-from pegasos.search.figures import resamples
+from pegasos.search.estimates import resamples
 
 Array = np.ndarray[Any, Any]
 

@@ -36,7 +36,7 @@ from pegasos.program.terminal import console
 from pegasos.program.terminal.console import percent
 from pegasos.program.terminal.reproduction import expansion_degree, kernel_words, option_flag
 from pegasos.search.advice import Advice
-from pegasos.search.figures import Figure
+from pegasos.search.estimates import Figure
 from pegasos.search.settings import Setting
 
 #: Classes up to which a confusion matrix is printed, and families of settings that are shown.

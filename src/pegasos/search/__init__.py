@@ -1,4 +1,4 @@
-"""Search grids by cross-validation: all settings in shared walks, or in two stages."""
+"""Searches of grids by cross-validation: all settings in shared walks, or in two stages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HOMES = {"SweepCV": "pegasos.search.sweep", "TwoStageSearchCV": "pegasos.search
 
 
 def __getattr__(name: str) -> Any:
-    """Import a search when it is first asked for: who reads settings and estimates of a record loads no learner."""
+    """Import a search on first use: settings and estimates of records need no learner."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

@@ -1,4 +1,4 @@
-"""The one reading of a pipeline: what happens to rows before the learner sees them, and the learner."""
+"""Anatomy of a pipeline: the steps that prepare rows, and the learner."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Stage:
-    """A step before the learner: a transformer under its name in the pipeline, or the outlier filter."""
+    """Step before the learner: a named transformer of the pipeline, or the outlier filter."""
 
     name: str
     part: Any
 
     @property
     def label(self) -> str:
-        """Class name of the step, followed by those of its transformers if it treats columns differently."""
+        """Class name of the step, followed by those of its transformers if it has several."""
         name, parts = type(self.part).__name__, getattr(self.part, "transformers_", ())
         inner = [type(each).__name__ for key, each, _ in parts if key != "remainder"]
         return f"{name}({', '.join(inner)})" if inner else name
@@ -33,9 +33,10 @@ class Stage:
 
 @dataclass(frozen=True)
 class Anatomy:
-    """The stages in order ("passthrough" is none), the learner, and how the whole calls its parts.
+    """Stages in order (without "passthrough"), the learner, and the names of its parameters.
 
-    `prefix` stands before the names of the learner's parameters in set_params, `weight_name` is what fit calls weights of rows.
+    `prefix` precedes the learner's parameters in set_params; `weight_name` is the name that fit
+    has for sample weights.
     """
 
     stages: tuple[Stage, ...]
@@ -45,7 +46,7 @@ class Anatomy:
 
     @property
     def transforms(self) -> bool:
-        """Whether rows change before the learner sees them, so that each fold has rows of its own."""
+        """Whether the learner sees transformed rows, which differ by fold."""
         return any(not stage.drops for stage in self.stages)
 
     @property
@@ -54,16 +55,11 @@ class Anatomy:
         return next((float(stage.part.threshold) for stage in self.stages if stage.drops), None)
 
 
-def class_probabilities(model: Any, X: Any, scores: Any) -> Any:
-    """Return the probabilities of a model for rows whose decision values are known; None if it has none."""
-    learner = anatomy(model, fitted=True).learner
-    if not learner.has_probabilities:
-        return None
-    return model.predict_proba(X) if learner.couples_pairs else learner.probabilities_of(scores)
-
-
 def anatomy(estimator: Any, fitted: bool = False) -> Anatomy:
-    """Read a learner, alone, at the end of a Pipeline or inside DropOutliers; with `fitted` its fitted parts."""
+    """Read a learner, alone, at the end of a Pipeline, or inside DropOutliers.
+
+    With `fitted` the parts are the fitted ones.
+    """
     from sklearn.pipeline import Pipeline
 
     from pegasos.learners.one_vs_all import OneVsAllClassifier
@@ -74,23 +70,25 @@ def anatomy(estimator: Any, fitted: bool = False) -> Anatomy:
     while not isinstance(inner, OneVsAllClassifier):
         if isinstance(inner, Pipeline):
             *steps, (name, last) = inner.steps
-            stages += [
-                Stage(each, part)
-                for each, part in steps
-                if part is not None and not isinstance(part, str)
-            ]
-            if not prefix:
-                weight_name = f"{name}__sample_weight"
+            present = [step for step in steps if not (step[1] is None or isinstance(step[1], str))]
+            stages += [Stage(*step) for step in present]
+            weight_name = weight_name if prefix else f"{name}__sample_weight"
             inner, prefix = last, f"{prefix}{name}__"
         elif isinstance(inner, DropOutliers):
             stages.append(Stage(name or "drop", inner))
-            inner, prefix = (
-                (inner.estimator_ if fitted else inner.estimator),
-                f"{prefix}estimator__",
-            )
+            prefix = f"{prefix}estimator__"
+            inner = inner.estimator_ if fitted else inner.estimator
         else:
             raise ValueError(
-                f"expected Pegasos, Perceptron or SDCA, alone, at the end of a Pipeline, or inside DropOutliers; "
-                f"got {type(inner).__name__}. For other estimators use GridSearchCV."
+                "expected Pegasos, Perceptron or SDCA, alone, at the end of a Pipeline, or inside "
+                f"DropOutliers; got {type(inner).__name__}. For other estimators use GridSearchCV."
             )
     return Anatomy(tuple(stages), inner, prefix, weight_name)
+
+
+def class_probabilities(model: Any, X: Any, scores: Any) -> Any:
+    """Return class probabilities of rows with known decision values; None if there are none."""
+    learner = anatomy(model, fitted=True).learner
+    if not learner.has_probabilities:
+        return None
+    return model.predict_proba(X) if learner.couples_pairs else learner.probabilities_of(scores)

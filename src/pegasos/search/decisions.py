@@ -1,41 +1,41 @@
-"""From out-of-fold scores to decisions: which calibration, and from which score on a row is called positive."""
+"""Decisions from out-of-fold scores: calibration of probabilities, and a threshold for an aim."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pegasos.metrics import METRICS, Metric, answers
-from pegasos.search.figures import resamples
+from pegasos.search.estimates import resamples
 
 if TYPE_CHECKING:
     from pegasos.learners.calibration import Calibration
 
 Array = np.ndarray[Any, Any]
 
-#: A model's own probabilities, where it has some.
+#: Kind of calibration: the model's own probabilities.
 OWN = "own"
 #: Parts of the rows in which calibrations are compared, and rows that a class needs at least.
 PARTS, LEAST_ROWS = 5, 10
-#: Rows from which on isotonic steps are tried: with fewer they fit the rows rather than what is behind them.
+#: Rows from which on isotonic regression is tried: with fewer it overfits.
 ISOTONIC_ROWS = 1000
-#: What a threshold can be chosen for besides metrics: as much recall as possible at a precision, or the other way round.
+#: Aims of a threshold besides metrics: as much recall as possible at a precision, or vice versa.
 WISHES = ("precision", "recall")
-
-
-#: Scores of one fold may spread so many times as far as those of another; farther, they have no common scale.
+#: Metrics that a threshold can be chosen for.
+AIMS = tuple(name for name in METRICS if name in ("error", "balanced-error", "f1", "cost"))
+#: Scores of two folds have no common scale if their spreads differ by a larger factor.
 SPREAD = 3.0
 
 
 class ScaleWarning(UserWarning):
-    """Scores of folds cannot be put together, so neither probabilities nor a threshold that come from them can be trusted."""
+    """Scores of folds cannot be joined: do not trust probabilities or thresholds from them."""
 
     def __init__(self, fact: str) -> None:
-        super().__init__(fact)  # what a copy in another process is made of
+        super().__init__(fact)
         self.fact = fact
 
     def __str__(self) -> str:
@@ -43,27 +43,29 @@ class ScaleWarning(UserWarning):
 
 
 def scale_warning(folds: Iterable[Array]) -> ScaleWarning | None:
-    """A warning where the scores that the models of the folds give have no common scale.
+    """Return a warning if the scores of the folds have no common scale.
 
-    So it is where one class is rare and no row is more likely of it than not: the best answer of the hinge loss is then the same
-    score for all rows, and what little they differ by is another in each fold.
+    That happens if a class is rare and never the more probable one: the hinge loss is then minimal
+    for equal scores of all rows, and the small rest differs between folds.
     """
     spreads = [float(np.std(scores, axis=0).max()) for scores in folds if len(scores) >= LEAST_ROWS]
     if not spreads or max(spreads) <= SPREAD * min(spreads):
         return None
-    times = (
-        f"{max(spreads) / min(spreads):.0f} times as far as"
-        if min(spreads) > 0
-        else "and are all the same"
-    )
+    times = "and are all the same"
+    if min(spreads) > 0:
+        times = f"{max(spreads) / min(spreads):.0f} times as far as"
     fact = f"scores have no common scale, in one fold they spread {times} in another"
     return ScaleWarning(f"{fact}: trust neither probabilities nor a threshold here")
 
 
+# -- calibration -----------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Calibrated:
-    """The calibration that was chosen (None: the model's own probabilities), the Brier score of each kind, and probabilities of
-    all rows, each from a map that was fitted without it.
+    """Chosen calibration (None: the model's own probabilities) and the Brier score of each kind.
+
+    `probabilities` of each row are from a map that was fitted without it.
     """
 
     calibration: Calibration | None
@@ -75,46 +77,44 @@ class Calibrated:
 def choose_calibration(
     scores: Array, codes: Array, own: Array | None = None, pairs: bool = False
 ) -> Calibrated:
-    """The kind whose Brier score is least in cross-validation over these rows, fitted to all of them.
+    """Fit the kind of calibration with the smallest cross-validated Brier score to these rows.
 
-    `own` are the model's own probabilities, if it has some. Own ones go before a sigmoid, and this before steps, which have many
-    numbers to fit: what comes later must be better by more than a standard error of the difference.
+    `own` are the model's own probabilities, if it has some. They are preferred to a sigmoid, and
+    this to isotonic regression, unless the Brier score is worse by more than a standard error.
     """
     from pegasos.learners.calibration import ISOTONIC, SIGMOID, fit_calibration
 
     counts = np.bincount(codes)
     if counts.min() < LEAST_ROWS:
         raise ValueError(
-            f"a class has {counts.min()} rows with out-of-fold scores; to calibrate, {LEAST_ROWS} are needed."
+            f"a class has {counts.min()} rows with out-of-fold scores; to calibrate, {LEAST_ROWS} "
+            "are needed."
         )
     found = {} if own is None else {OWN: own}
     for kind in (SIGMOID, ISOTONIC) if len(codes) >= ISOTONIC_ROWS else (SIGMOID,):
         found[kind] = cross_fitted(kind, scores, codes, pairs)
-    classes = np.arange(len(counts))
+    classes, truth = np.arange(len(counts)), np.eye(len(counts))[codes]
+    brier = Metric("brier")
     briers = {
-        kind: Metric("brier").value(answers(classes, codes, codes, None, p))
-        for kind, p in found.items()
+        kind: brier.value(answers(classes, codes, codes, None, p)) for kind, p in found.items()
     }
-    losses = {
-        kind: np.square(p - np.eye(len(counts))[codes]).sum(axis=1) for kind, p in found.items()
-    }
+    losses = {kind: np.square(p - truth).sum(axis=1) for kind, p in found.items()}
     least = losses[min(briers, key=lambda kind: briers[kind])]
-    best = next(
-        kind
-        for kind, each in losses.items()
-        if (each - least).mean() <= (each - least).std() / np.sqrt(len(codes))
-    )
-    return Calibrated(
-        None if best == OWN else fit_calibration(best, scores, codes, pairs),
-        best,
-        briers,
-        found[best],
-    )
+
+    def is_as_good(kind: str) -> bool:
+        behind = losses[kind] - least
+        return bool(behind.mean() <= behind.std() / np.sqrt(len(codes)))
+
+    best = next(kind for kind in found if is_as_good(kind))
+    calibration = None if best == OWN else fit_calibration(best, scores, codes, pairs)
+    return Calibrated(calibration, best, briers, found[best])
 
 
 def cross_fitted(kind: str, scores: Array, codes: Array, pairs: bool = False) -> Array:
-    """Probabilities of all rows (rows x classes), each from a map that was fitted to others; a code below 0 is a class without
-    scores, to which no map is fitted. Every row the shares of the classes where there are too few rows to leave some out.
+    """Return probabilities (rows x classes), each from a calibration fitted to other rows.
+
+    Rows with a negative code belong to a class without scores; no calibration is fitted to them.
+    With too few rows of all classes, every row gets the shares of the classes.
     """
     from sklearn.model_selection import StratifiedKFold
 
@@ -124,9 +124,9 @@ def cross_fitted(kind: str, scores: Array, codes: Array, pairs: bool = False) ->
     columns = 2 if scores.ndim == 1 else max(2, scores.shape[1])
     columns = class_count(columns) if pairs else columns
     known = codes >= 0
-    if np.bincount(codes[known], minlength=columns).max() < PARTS:
-        shares = (np.bincount(codes[known], minlength=columns) + 1) / (known.sum() + columns)
-        return np.tile(shares, (len(codes), 1))
+    counts = np.bincount(codes[known], minlength=columns)
+    if counts.max() < PARTS:
+        return np.tile((counts + 1) / (known.sum() + columns), (len(codes), 1))
     p = np.empty((len(codes), columns))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class")
@@ -139,23 +139,19 @@ def cross_fitted(kind: str, scores: Array, codes: Array, pairs: bool = False) ->
 
 
 def carry_over(known: Any, fresh: Any, scores: Array, others: Array) -> None:
-    """Give a learner that was fitted to more rows what out-of-fold scores taught of another: calibration and threshold.
+    """Give calibration and threshold of one learner to another that was fitted to more rows.
 
-    Both learners' scores of the same rows tell how far their scales differ, which a line brings together: with few rows of a
-    class and much regularization scores may be nearly the same for all rows, and small shifts would change every decision.
+    A linear map of each column, from the scores of both for the same rows, accounts for different
+    scales: with few rows of a class and strong regularization scores may be nearly constant, and
+    small shifts would change every decision.
     """
     if known.calibration_ is None and not known.threshold_:
         return
-    scores, others = (
-        np.asarray(each, dtype=np.float64).reshape(len(each), -1) for each in (scores, others)
-    )
-    varies = others.std(axis=0) > 0
-    together = ((others - others.mean(axis=0)) * (scores - scores.mean(axis=0))).mean(axis=0)
-    slopes = together / np.where(varies, others.var(axis=0), 1.0)
-    slopes = np.where(
-        slopes > 0, slopes, 1.0
-    )  # scores that do not grow together have no common scale
-    offsets = scores.mean(axis=0) - slopes * others.mean(axis=0)
+    old, new = (np.asarray(each, np.float64).reshape(len(each), -1) for each in (scores, others))
+    spread, shared = new.var(axis=0), ((new - new.mean(axis=0)) * (old - old.mean(axis=0))).mean(0)
+    slopes = shared / np.where(spread > 0, spread, 1.0)
+    slopes = np.where(slopes > 0, slopes, 1.0)  # scores that do not grow together
+    offsets = old.mean(axis=0) - slopes * new.mean(axis=0)
     if known.calibration_ is not None:
         fresh.calibration_ = known.calibration_.rescaled(slopes, offsets)
     if known.threshold_:
@@ -163,26 +159,27 @@ def carry_over(known: Any, fresh: Any, scores: Array, others: Array) -> None:
 
 
 def reliability(p: Array, true: Array, bins: int = 10) -> list[tuple[float, float, int]]:
-    """Mean probability, share that was true, and rows, for bins of equally many rows.
+    """Return mean probability, share of true rows, and count, for bins of equally many rows.
 
     >>> reliability(np.array([0.1, 0.1, 0.9, 0.9]), np.array([False, False, True, False]), bins=2)
     [(0.1, 0.0, 2), (0.9, 0.5, 2)]
     """
-    parts = np.array_split(np.argsort(p, kind="stable"), bins)
-    return [
-        (float(p[part].mean()), float(true[part].mean()), len(part)) for part in parts if len(part)
-    ]
+    parts = [part for part in np.array_split(np.argsort(p, kind="stable"), bins) if len(part)]
+    return [(float(p[part].mean()), float(true[part].mean()), len(part)) for part in parts]
 
 
 def expected_calibration_error(bins: list[tuple[float, float, int]]) -> float:
-    """The mean distance of probabilities from shares over the rows of all bins."""
+    """Return the mean distance of probabilities from shares over the rows of all bins."""
     total = sum(rows for _, _, rows in bins)
     return sum(rows * abs(p - share) for p, share, rows in bins) / total
 
 
+# -- threshold -------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Aim:
-    """What a threshold is chosen for: a metric; or, with a wish, "precision" or "recall" of at least so much of its class."""
+    """Aim of a threshold: a metric, or a wish: at least so much "precision" or "recall"."""
 
     metric: Metric | None = None
     wish: str | None = None
@@ -203,22 +200,37 @@ class Aim:
         except ValueError:
             least = 0.0
         if name not in WISHES or not 0 < least <= 1:
-            raise ValueError(
-                f"a threshold is chosen for {', '.join(AIMS)}, precision=0.9 or recall=0.8, got {text!r}."
-            )
+            known = f"{', '.join(AIMS)}, precision=0.9 or recall=0.8"
+            raise ValueError(f"a threshold is chosen for {known}, got {text!r}.")
         return cls(wish=name, least=least)
 
     def __str__(self) -> str:
-        return (
-            f"{self.wish} >= {self.least:g}"
-            if self.wish is not None or self.metric is None
-            else self.metric.name
-        )
+        return f"{self.wish} >= {self.least:g}" if self.metric is None else self.metric.name
+
+    def loss(self, rates: Rates) -> Array:
+        """Return a number for each threshold, smaller for better ones; infinite if refused."""
+        hits, alarms, missed = rates.hits, rates.alarms, rates.positives - rates.hits
+        if self.metric is None:
+            asked, other = np.nan_to_num(rates.precision), rates.recall
+            asked, other = (asked, other) if self.wish == "precision" else (other, asked)
+            return np.where(asked >= self.least, -other, np.inf)
+        if self.metric.name == "error":
+            return missed + alarms
+        if self.metric.name == "balanced-error":
+            return 1 - rates.recall + alarms / max(rates.negatives, 1e-300)
+        if self.metric.name == "f1":
+            return -2 * hits / (rates.positives + hits + alarms)
+        costs, positive = self.metric.costs, self.metric.positive
+        miss = sum(cost for true, _, cost in costs if true == positive)
+        return miss * missed + sum(cost for true, _, cost in costs if true != positive) * alarms
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """A score from which on rows are called positive, its 95 % interval, and what that gave on the rows it was chosen on."""
+    """Score from which on rows are called positive, with a 95 % interval, and its consequences.
+
+    `precision`, `recall` and the `share` of rows above it are those of the rows it was chosen on.
+    """
 
     value: float
     low: float
@@ -226,17 +238,16 @@ class Threshold:
     aim: str
     precision: float
     recall: float
-    #: The share of rows above it.
     share: float
 
 
 def choose_threshold(aim: Aim, scores: Array, positive: Array) -> Threshold:
-    """The best threshold for an aim; scores are those of the positive class. Between two scores it lies in the middle.
+    """Return the best threshold for an aim, in the middle between two scores.
 
-    >>> scores = np.array([-2.0, -1.0, 0.5, 1.0, 3.0])
-    >>> choose_threshold(
-    ...     Aim(wish="precision", least=0.99), scores, np.array([False, False, True, False, True])
-    ... ).value
+    `scores` are those of the positive class.
+
+    >>> scores, positive = np.array([-2.0, -1.0, 0.5, 1.0, 3.0]), np.array([0, 0, 1, 0, 1]) > 0
+    >>> choose_threshold(Aim(wish="precision", least=0.99), scores, positive).value
     2.0
     """
     rates = Rates.of(scores, positive)
@@ -250,19 +261,24 @@ def choose_threshold(aim: Aim, scores: Array, positive: Array) -> Threshold:
     for weights in resamples(len(scores)):
         again = Rates.of(scores, positive, weights)
         place = _best(aim, again)
-        if place is not None:
-            drawn.append(again.thresholds[place])
+        drawn += [] if place is None else [again.thresholds[place]]
     low, high = np.quantile(drawn, [0.025, 0.975]) if drawn else (np.nan, np.nan)
     found = float(rates.thresholds[best]), float(low), float(high), str(aim)
+    precision, recall = float(np.nan_to_num(rates.precision[best])), float(rates.recall[best])
     share = float((rates.hits[best] + rates.alarms[best]) / (rates.positives + rates.negatives))
-    return Threshold(
-        *found, float(np.nan_to_num(rates.precision[best])), float(rates.recall[best]), share
-    )
+    return Threshold(*found, precision, recall, share)
+
+
+def _best(aim: Aim, rates: Rates) -> int | None:
+    """Return the best threshold, of equal ones the middle one; None if the aim is out of reach."""
+    losses = aim.loss(rates)
+    best = np.flatnonzero(losses == losses.min())
+    return int(best[(len(best) - 1) // 2]) if np.isfinite(losses).any() else None
 
 
 @dataclass(frozen=True)
 class Rates:
-    """What each threshold gives: rows above it that are positive (hits) and that are not (alarms), and how many there are."""
+    """Weights of positive rows (hits) and negative rows (alarms) above each threshold."""
 
     thresholds: Array
     hits: Array
@@ -272,74 +288,23 @@ class Rates:
 
     @classmethod
     def of(cls, scores: Array, positive: Array, weights: Array | None = None) -> Rates:
-        """From none of the rows above the threshold to all of them; rows may count more or less."""
+        """Return the rates of all thresholds, from above all scores to below all of them."""
         weights = np.ones(len(scores)) if weights is None else weights
         order = np.argsort(-scores, kind="stable")
-        ranked, mine, each = scores[order].astype(np.float64), positive[order], weights[order]
+        ranked, is_hit, each = scores[order].astype(np.float64), positive[order], weights[order]
         ends = np.flatnonzero(np.append(np.diff(ranked) != 0, True))  # equal scores fall together
         middles = np.append((ranked[ends[:-1]] + ranked[ends[1:]]) / 2, ranked[-1] - 1.0)
-        hits, alarms = np.cumsum(each * mine)[ends], np.cumsum(each * ~mine)[ends]
-        thresholds = np.concatenate([[ranked[0] + 1.0], middles])
-        return cls(
-            thresholds,
-            np.append(0.0, hits),
-            np.append(0.0, alarms),
-            float(each @ mine),
-            float(each @ ~mine),
-        )
+        hits, alarms = (np.append(0.0, np.cumsum(each * k)[ends]) for k in (is_hit, ~is_hit))
+        thresholds = np.append(ranked[0] + 1.0, middles)
+        return cls(thresholds, hits, alarms, float(each @ is_hit), float(each @ ~is_hit))
 
     @property
     def recall(self) -> Array:
+        """Share of the positive rows above each threshold."""
         return self.hits / max(self.positives, 1e-300)
 
     @property
     def precision(self) -> Array:
-        """Not a number where no row is above the threshold."""
+        """Share of positive rows among those above each threshold; nan above all scores."""
         above = self.hits + self.alarms
         return np.divide(self.hits, above, out=np.full(len(above), np.nan), where=above > 0)
-
-
-def _best(aim: Aim, rates: Rates) -> int | None:
-    """The place of the best threshold; of equal ones the middle one. None where a wish cannot be had."""
-    if aim.wish is None:
-        assert aim.metric is not None
-        values = _LOSSES[aim.metric.name](rates, aim.metric)
-    else:
-        asked, other = (
-            (rates.precision, rates.recall)
-            if aim.wish == "precision"
-            else (rates.recall, rates.precision)
-        )
-        values = np.where(np.nan_to_num(asked) >= aim.least, -np.nan_to_num(other), np.inf)
-    if not np.isfinite(values).any():
-        return None
-    best = np.flatnonzero(values == values.min())
-    return int(best[(len(best) - 1) // 2])
-
-
-def _errors(rates: Rates, metric: Metric) -> Array:
-    return rates.positives - rates.hits + rates.alarms
-
-
-def _balanced(rates: Rates, metric: Metric) -> Array:
-    return 1 - rates.recall + rates.alarms / max(rates.negatives, 1e-300)
-
-
-def _f1(rates: Rates, metric: Metric) -> Array:
-    return -2 * rates.hits / (rates.positives + rates.hits + rates.alarms)
-
-
-def _cost(rates: Rates, metric: Metric) -> Array:
-    missed = sum(cost for true, _, cost in metric.costs if true == metric.positive)
-    alarm = sum(cost for true, _, cost in metric.costs if true != metric.positive)
-    return missed * (rates.positives - rates.hits) + alarm * rates.alarms
-
-
-#: Metrics that a threshold can be chosen for, as losses of all thresholds at once.
-_LOSSES: dict[str, Callable[[Rates, Metric], Array]] = {
-    "error": _errors,
-    "balanced-error": _balanced,
-    "f1": _f1,
-    "cost": _cost,
-}
-AIMS = tuple(name for name in METRICS if name in _LOSSES)

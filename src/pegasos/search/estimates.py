@@ -1,18 +1,27 @@
-"""Honest numbers about a choice: what it will do on new rows, which simpler choice is as good, whether two cells differ."""
+"""Estimates from predictions: expected errors, metrics with their noise, comparisons of models."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from pegasos.metrics import Answers, Metric, guesses
+
 Array = np.ndarray[Any, Any]
+
+#: Standard errors by which a model must beat the baseline: the best of many looks too good.
+CLEARLY = 2.5
+#: Bootstrap rounds: at most and at least, and rows that all rounds together may draw.
+_MOST, _LEAST, _DRAWN = 200, 30, 4_000_000
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """An error with a 95 % interval, and how it was had."""
+    """Error with a 95 % interval, and the method of its estimation."""
 
     error: float
     low: float
@@ -24,67 +33,49 @@ class Estimate:
 
 
 def bootstrap_choice(wrong: Array, rounds: int = 1000, seed: int = 0) -> Estimate:
-    """The error of "take the best cell" without a further fit: bias-corrected bootstrap over out-of-fold predictions.
+    """Estimate the error of the best cell by a bias-corrected bootstrap, without further fits.
 
-    `wrong` is cells x rows. Each round draws rows with replacement, chooses the best cell on them, and tests it on the rows that
-    were not drawn. After Tsamardinos, Greasidou and Borboudakis (2018).
+    `wrong` (cells x rows) tells which out-of-fold predictions are errors. Each round draws rows
+    with replacement, chooses the best cell on them, and tests it on the rows that were not drawn.
 
+    References
+    ----------
+    Tsamardinos, Greasidou, Borboudakis (2018), Bootstrapping the out-of-sample predictions.
+
+    Examples
+    --------
     >>> wrong = np.random.default_rng(0).random((50, 400)) < 0.5
     >>> estimate = bootstrap_choice(wrong, rounds=200)
     >>> bool(wrong.mean(axis=1).min() < 0.45), bool(estimate.low < 0.5 < estimate.high)
     (True, True)
     """
-    random = np.random.default_rng(seed)
-    rows = wrong.shape[1]
-    wrong = wrong.astype(np.float32)
-    errors = np.empty(rounds)
+    random, rows = np.random.default_rng(seed), wrong.shape[1]
+    wrong, errors = wrong.astype(np.float32), np.empty(rounds)
     for start in range(0, rounds, 100):
         batch = min(100, rounds - start)
         counts = random.multinomial(rows, np.full(rows, 1 / rows), size=batch)
         inside = wrong @ counts.T.astype(np.float32)
         for number, best in enumerate(inside.argmin(axis=0)):
             outside = counts[number] == 0
-            errors[start + number] = (
-                wrong[best, outside].mean() if outside.any() else inside[best, number] / rows
-            )
+            error = wrong[best, outside].mean() if outside.any() else inside[best, number] / rows
+            errors[start + number] = error
+    method = f"bootstrap over out-of-fold predictions, {rounds} rounds"
     low, high = np.quantile(errors, [0.025, 0.975])
-    return Estimate(
-        float(errors.mean()),
-        float(low),
-        float(high),
-        f"bootstrap over out-of-fold predictions, {rounds} rounds",
-    )
+    return Estimate(float(errors.mean()), float(low), float(high), method)
 
 
 def held_out(wrong: Array) -> Estimate:
-    """The error on rows that took no part in the choice, with the exact binomial interval."""
-    from scipy.stats import beta
+    """Return the error on rows without part in the choice, with the exact binomial interval."""
+    from scipy.stats import binomtest
 
     mistakes, rows = int(wrong.sum()), len(wrong)
-    low = float(beta.ppf(0.025, mistakes, rows - mistakes + 1)) if mistakes else 0.0
-    high = float(beta.ppf(0.975, mistakes + 1, rows - mistakes)) if mistakes < rows else 1.0
+    interval = binomtest(mistakes, rows).proportion_ci()
+    low, high = float(interval.low), float(interval.high)
     return Estimate(mistakes / rows, low, high, f"{rows} rows held out")
 
 
-def one_standard_error(errors: Array, deviations: Array, complexity: list[Any], best: int) -> int:
-    """The simplest cell whose error is within one standard error of the best one's; `deviations` over folds, cells x folds.
-
-    Cells without a place in the order of complexity are not simpler than the best one.
-    """
-    folds = deviations.shape[1]
-    error = (
-        deviations[best].std(ddof=1) / np.sqrt(folds) if folds > 1 else 0.0
-    )  # one split tells nothing of its noise
-    good = [
-        int(each)
-        for each in np.flatnonzero(errors <= errors[best] + error)
-        if complexity[each] is not None
-    ]
-    return min(good, key=lambda number: (complexity[number], errors[number]))
-
-
 def mcnemar(wrong_one: Array, wrong_two: Array) -> float:
-    """Exact two-sided p-value of "both cells err equally often", from the rows on which only one of them errs.
+    """Return the exact two-sided p-value of McNemar's test that two models err equally often.
 
     >>> mcnemar(np.array([1, 1, 1, 1, 1, 1, 0, 0]) > 0, np.zeros(8) > 0)
     0.03125
@@ -93,3 +84,59 @@ def mcnemar(wrong_one: Array, wrong_two: Array) -> float:
 
     only_one, discordant = int(np.sum(wrong_one & ~wrong_two)), int(np.sum(wrong_one != wrong_two))
     return 1.0 if discordant == 0 else float(binomtest(only_one, discordant, 0.5).pvalue)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Metric on `rows` rows with a 95 % interval, compared with the best constant answer.
+
+    `guess` is the baseline's value and `guessed` its class (None for constant scores or class
+    shares). `better` tells whether the model beats the baseline by more than noise.
+    """
+
+    rows: int
+    value: float
+    low: float
+    high: float
+    guess: float
+    guessed: Any
+    better: bool
+
+    def ahead(self, least: bool) -> bool:
+        """Tell whether the model beats the baseline, be it by noise; `least`: small is good."""
+        return self.value < self.guess if least else self.value > self.guess
+
+
+def measured(metric: Metric, found: Answers, counts: Array | None = None) -> Figure:
+    """Return a metric of answers, with its noise and baseline.
+
+    `counts` are the training rows of each class, which determine the baseline (by default the rows
+    of the answers).
+
+    >>> from pegasos.metrics import answers
+    >>> y = np.repeat([0, 1], [90, 10])
+    >>> figure = measured(Metric("error"), answers([0, 1], y, np.where(np.arange(100) == 95, 1, 0)))
+    >>> round(figure.value, 2), round(figure.guess, 2), figure.guessed, figure.better
+    (0.09, 0.1, 0, False)
+    """
+    counts = np.bincount(found.truth, minlength=len(found.classes)) if counts is None else counts
+    constant, guessed = guesses(metric, found, counts)
+    rounds = (
+        (metric.value(found, each), metric.value(constant, each)) for each in resamples(len(found))
+    )
+    draws = np.array(list(rounds)).reshape(-1, 2)
+    draws = draws[np.isfinite(draws).all(axis=1)]
+    value, guess = metric.value(found), metric.value(constant)
+    low, high = np.quantile(draws[:, 0], [0.025, 0.975]) if len(draws) else (math.nan, math.nan)
+    noise = np.std(draws[:, 1] - draws[:, 0]) if len(draws) else math.inf
+    better = bool((1 if metric.kind.least else -1) * (guess - value) > CLEARLY * noise)
+    guessed = guessed.item() if isinstance(guessed, np.generic) else guessed
+    return Figure(len(found), value, float(low), float(high), guess, guessed, better)
+
+
+def resamples(rows: int, rounds: int | None = None) -> Iterator[Array]:
+    """Yield how often each row is drawn in each bootstrap round, equal for equal `rows`."""
+    rounds = int(np.clip(_DRAWN / max(1, rows), _LEAST, _MOST)) if rounds is None else rounds
+    random = np.random.default_rng(0)
+    for _ in range(rounds):
+        yield np.bincount(random.integers(0, rows, rows), minlength=rows).astype(float)

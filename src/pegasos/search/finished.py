@@ -1,16 +1,17 @@
-"""What a search whose cells are done can tell of them: errors to expect, metrics, probabilities, thresholds, comparisons."""
+"""Finished searches: the choice of a cell, expected errors, probabilities, and thresholds."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import GridSearchCV
 from sklearn.utils.validation import check_is_fitted
 
+from pegasos.learners.connected import Connected
 from pegasos.metrics import LABELS, PROBABILITIES, Answers, Metric, answers, as_metric, measure_of
-from pegasos.search.advice import warn_user
+from pegasos.search.advice import SweepWarning, advise, complexity, one_standard_error, warn_user
 from pegasos.search.anatomy import anatomy
-from pegasos.search.choosing import CellSearch
 from pegasos.search.decisions import (
     Aim,
     Calibrated,
@@ -19,167 +20,288 @@ from pegasos.search.decisions import (
     choose_threshold,
     scale_warning,
 )
-from pegasos.search.estimates import Estimate, bootstrap_choice, held_out, mcnemar
-from pegasos.search.figures import Figure, measured
+from pegasos.search.estimates import (
+    Estimate,
+    Figure,
+    bootstrap_choice,
+    held_out,
+    mcnemar,
+    measured,
+)
+from pegasos.search.grid import Cell
 from pegasos.search.notebook import as_html
 from pegasos.search.results import calibrated_in_fold
 
 Array = np.ndarray[Any, Any]
 
 
-class FinishedSearch(CellSearch):
-    """The answers of a search to whoever asks afterwards, from the predictions that it kept."""
+class CellSearch(Connected, GridSearchCV):
+    """Search that has the scores of its cells, and chooses one of them."""
 
-    #: Which rows each complete cell got wrong (-1: not tested), and where cells stand in that.
+    def _get_scorers(self) -> Any:
+        metric = as_metric(self.scoring)
+        return super()._get_scorers() if metric is None else (metric, "score")
+
+    def _choose_best(self, cells: list[Cell], results: dict[str, Any], metric: Any) -> None:
+        """Set `cv_results_` and, unless metrics compete, the attributes of the best cell."""
+        self.cv_results_ = results
+        if self.refit or not self.multimetric_:
+            self.best_index_ = self._best_index(cells, results, metric)
+            if not callable(self.refit):
+                self.best_score_ = results[f"mean_test_{metric}"][self.best_index_]
+                self._compare(cells, results, metric)
+            self.best_params_ = results["params"][self.best_index_]
+
+    def _best_index(self, cells: list[Cell], results: dict[str, Any], metric: Any) -> int:
+        return int(self._select_best_index(self.refit, metric, results))
+
+    def _compare(self, cells: list[Cell], results: dict[str, Any], metric: Any) -> None:
+        """Set the simplest cell that is as good as the best one, and advice on the grid."""
+        mean, best = results[f"mean_test_{metric}"], self.best_index_
+        each = [results[f"split{fold}_test_{metric}"] for fold in range(self.n_splits_)]
+        folds, known = np.column_stack(each), np.flatnonzero(np.isfinite(mean))
+        order = [complexity(cells[number], cells[best]) for number in known]
+        place = int(np.searchsorted(known, best))
+        simplest = one_standard_error(-mean[known], folds[known], order, place)
+        self.simplest_index_ = int(known[simplest])
+        self.advice_ = advise(cells, mean, folds, best)
+        for advice in self.advice_:
+            warn_user(SweepWarning(advice))
+
+
+class FinishedSearch(CellSearch):
+    """Search that has kept out-of-fold predictions, and computes estimates from them."""
+
+    #: Errors of each complete cell (cells x rows, -1: not tested), and the place of each cell.
     _wrong: Array
     _position: dict[int, int]
-    #: Of leading cells, for each fold: the rows tested and their scores.
+    #: Test rows and their scores, by leading cell and fold.
     _scores: dict[int, dict[int, tuple[Array, Array]]]
-    #: The classes, the code of each row, and the score from which the choice says the second of two classes (0: no threshold).
+    #: Classes, the code of each row, and the threshold of the choice (0: none).
     _classes: Array
     _truth: Array
     _cut: float
 
     def _repr_html_inner(self) -> str:
-        """For notebooks: what was found; before that scikit-learn's diagram."""
         diagram: str = super()._repr_html_inner()
-        return (
-            as_html(self, diagram)
-            if hasattr(self, "best_params_") and hasattr(self, "best_score_")
-            else diagram
-        )
+        return as_html(self, diagram) if hasattr(self, "best_score_") else diagram
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
         bundle: dict[str, str] = super()._repr_mimebundle_(**options)
         return {**bundle, "text/html": self._repr_html_inner()} if "text/html" in bundle else bundle
 
     def honest_estimate(self, X: Any = None, y: Any = None, rounds: int = 1000) -> Estimate:
-        """The error to expect of the choice, with a 95 % interval.
+        """Estimate the error of the choice on new rows.
 
-        From rows X, y that took no part in the sweep; without them from a bootstrap over the out-of-fold predictions that
-        corrects for having chosen the best of many by their error. Where the choice was made by another metric, the bootstrap
-        is over its own predictions.
+        Parameters
+        ----------
+        X, y : array, optional
+            Rows that took no part in the search. Without them, a bootstrap over the out-of-fold
+            predictions corrects for the choice of the best of many cells; if the choice was made by
+            another metric than the error, the bootstrap is over the predictions of the best cell.
+        rounds : int, default=1000
+            Bootstrap rounds.
+
+        Returns
+        -------
+        Estimate
+            `error` with its 95 % interval, `low` and `high`, and the `method`.
         """
         check_is_fitted(self, "cv_results_")
         if X is not None:
             return held_out(self.best_estimator_.predict(X) != np.asarray(y))
         tested = (self._wrong >= 0).all(axis=0)
-        by_error = (
-            self.multimetric_
-            or measure_of(self.scoring).name == "error"
-            or not hasattr(self, "best_index_")
-        )
+        is_error = self.multimetric_ or measure_of(self.scoring).name == "error"
+        by_error = is_error or not hasattr(self, "best_index_")
         cells = slice(None) if by_error else [self._position[self.best_index_]]
         return bootstrap_choice(self._wrong[cells][:, tested] > 0, rounds=rounds)
 
-    def out_of_fold_scores(self, cell: int) -> Array:
-        """Decision values of a leading cell, rows x columns (nan where a row was never tested).
+    def mcnemar_p_value(self, first: int, second: int) -> float:
+        """Test whether two cells err equally often, by the exact McNemar test.
 
-        Kept are the best ten cells of each walk; where folds have different classes, columns cannot be joined.
+        Parameters
+        ----------
+        first, second : int
+            Numbers of the cells.
+
+        Returns
+        -------
+        float
+            Two-sided p-value, from their out-of-fold predictions.
+        """
+        check_is_fitted(self, "cv_results_")
+        one, two = self._wrong[self._position[first]], self._wrong[self._position[second]]
+        tested = (one >= 0) & (two >= 0)
+        return mcnemar(one[tested] > 0, two[tested] > 0)
+
+    # -- out-of-fold predictions -------------------------------------------------------------------
+
+    def out_of_fold_scores(self, cell: int) -> Array:
+        """Return out-of-fold decision values of a leading cell.
+
+        Scores are kept of the best ten cells of each walk, and cannot be joined where training
+        parts have different classes.
+
+        Parameters
+        ----------
+        cell : int
+            Number of the cell.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_columns)
+            Decision values; nan where a row was never tested.
         """
         scores = self._out_of_fold_predictors(cell)
         return np.asarray(self.cells_[cell].learner.decision_values(scores))
 
     def _out_of_fold_predictors(self, cell: int) -> Array:
-        """Return the scores of a leading cell's predictors (rows x predictors)."""
+        """Return the out-of-fold scores of a leading cell's predictors (rows x predictors)."""
         check_is_fitted(self, "cv_results_")
         parts = self._scores.get(cell, {})
-        if (
-            len(parts) < self.n_splits_
-            or len({values.shape[1] for _, values in parts.values()}) != 1
-        ):
+        widths = {values.shape[1] for _, values in parts.values()}
+        if len(parts) < self.n_splits_ or len(widths) != 1:
             raise ValueError(
-                f"the scores of cell {cell} were not kept in every fold: only those of leading cells are."
+                f"the scores of cell {cell} were not kept in every fold: only those of leading "
+                "cells are."
             )
-        columns = next(iter(parts.values()))[1].shape[1]
-        scores = np.full((self.labels_.shape[1], columns), np.nan)
+        scores = np.full((self.labels_.shape[1], *widths), np.nan)
         for test, values in parts.values():
             scores[test] = values
         return scores
 
     def out_of_fold_answers(self, cell: int, probable: bool = True) -> Answers:
-        """What a leading cell answers on the rows that it was tested on, each by a model that did not learn from it.
+        """Return labels, scores and probabilities of a leading cell for the rows it was tested on.
 
-        Probabilities are those of `calibrate()` for the choice once that was called; else a cell's own, and where it has none,
-        those of sigmoids, each fitted to other rows of the same fold. They take their time: `probable=False` leaves them out.
+        Probabilities of the choice are those of `calibrate()` once that was called; else a cell's
+        own, or those of sigmoids that are each fitted to other rows of the same fold.
+
+        Parameters
+        ----------
+        cell : int
+            Number of the cell.
+        probable : bool, default=True
+            Whether to compute probabilities.
+
+        Returns
+        -------
+        Answers
+            Predictions, each by a model that was not trained on the row.
         """
         check_is_fitted(self, "cv_results_")
-        tested = np.flatnonzero(self.labels_[cell] >= 0)
+        tested, scores, p = np.flatnonzero(self.labels_[cell] >= 0), None, None
         try:
             scores = self.out_of_fold_scores(cell)[tested]
         except ValueError:  # then there are labels only
-            scores = None
-        scores = scores[:, 0] if scores is not None and scores.shape[1] == 1 else scores
-        p = (
-            None
-            if scores is None or not probable
-            else self._out_of_fold_probabilities(cell)[tested]
-        )
+            pass
+        else:
+            scores = scores[:, 0] if scores.shape[1] == 1 else scores
+            p = self._out_of_fold_probabilities(cell)[tested] if probable else None
         labels = self.labels_[cell, tested]
         if scores is not None and self._cut and cell == self.best_index_:
-            labels = (scores > self._cut).astype(
-                np.intp
-            )  # as the choice decides, now that a threshold was chosen
-        return answers(
-            self._classes, self._classes[self._truth[tested]], self._classes[labels], scores, p
-        )
+            labels = (scores > self._cut).astype(np.intp)
+        truth = self._classes[self._truth[tested]]
+        return answers(self._classes, truth, self._classes[labels], scores, p)
 
     def _out_of_fold_probabilities(self, cell: int) -> Array:
-        """Rows x classes, of a cell whose scores were kept in every fold."""
         p = np.full((self.labels_.shape[1], len(self._classes)), np.nan)
         if hasattr(self, "calibrated_") and cell == self.best_index_:
             p[self.labels_[cell] >= 0] = self.calibrated_.probabilities
             return p
-        learner, everyone = self.cells_[cell].learner, np.arange(len(self._classes))
+        learner, codes = self.cells_[cell].learner, np.arange(len(self._classes))
         for test, scores in self._scores[cell].values():
             if learner.has_probabilities:
                 p[test] = learner.own_probabilities(scores)
-                continue
-            pairs = learner.has_pairs(everyone)
-            p[test] = calibrated_in_fold(scores, self._truth[test], everyone, pairs)
+            else:
+                given = (scores, self._truth[test], codes, learner.has_pairs(codes))
+                p[test] = calibrated_in_fold(*given)
         return p
 
     def out_of_fold_metric(self, metric: Any = None) -> Figure:
-        """A metric (by default that of `scoring`, else the error) of the choice out of fold, with its noise, and beside it what
-        always guessing would give.
+        """Compute a metric of the choice from its out-of-fold predictions.
 
-        The choice was made on the same rows, so it is optimistic; `better` asks for more than that.
+        It is optimistic, because the choice was made on the same rows.
+
+        Parameters
+        ----------
+        metric : Metric or str, optional
+            By default that of `scoring`, else the error.
+
+        Returns
+        -------
+        Figure
+            The `value` with its 95 % interval, the baseline `guess` of the best constant answer,
+            and whether the choice is clearly `better` than that.
         """
         check_is_fitted(self, "cv_results_")
         wanted = as_metric(metric) or self.metric_ or Metric("error")
-        found = self.out_of_fold_answers(
-            self.best_index_, probable=wanted.kind.needs == PROBABILITIES
-        )
+        probable = wanted.kind.needs == PROBABILITIES
+        found = self.out_of_fold_answers(self.best_index_, probable=probable)
         if wanted.kind.needs != LABELS and found.scores is None:
             raise ValueError(
-                f"the scores of the choice were not kept in every fold, so its {wanted.name} is not known."
+                "the scores of the choice were not kept in every fold, so its "
+                f"{wanted.name} is not known."
             )
         return measured(wanted.settled(self._classes[self._truth]), found)
 
-    def calibrate(self) -> Calibrated:
-        """Give `best_estimator_` probabilities that mean something: predict_proba exists afterwards, whatever the loss.
+    def out_of_fold_scores_and_codes(self) -> tuple[Array, Array]:
+        """Return out-of-fold decision values of the choice, and the class codes of these rows.
 
-        Sigmoid or isotonic steps, whichever has the smaller Brier score in cross-validation over the out-of-fold scores of the
-        choice; the own probabilities of a logistic model stay where neither is better.
+        Returns
+        -------
+        scores : ndarray of shape (n_tested,) or (n_tested, n_classes)
+            Decision values of the rows that were tested.
+        codes : ndarray of shape (n_tested,)
+            Positions of their classes in the sorted classes.
+        """
+        check_is_fitted(self, "best_estimator_")
+        scores = self.out_of_fold_scores(self.best_index_)
+        tested = np.isfinite(scores).all(axis=1)
+        scores = scores[tested]
+        return scores[:, 0] if scores.shape[1] == 1 else scores, self._truth[tested]
+
+    # -- decisions ---------------------------------------------------------------------------------
+
+    def calibrate(self) -> Calibrated:
+        """Calibrate `best_estimator_`, so that it has `predict_proba` whatever its loss.
+
+        A sigmoid or isotonic regression is fitted to the out-of-fold scores, whichever has the
+        smaller Brier score in cross-validation; the own probabilities of a logistic model remain
+        where neither is better.
+
+        Returns
+        -------
+        Calibrated
+            The chosen `kind`, the Brier score of each kind, and probabilities of the tested rows.
         """
         check_is_fitted(self, "best_estimator_")
         scores = self._out_of_fold_predictors(self.best_index_)
         tested = np.isfinite(scores).all(axis=1)
         scores, codes = scores[tested], self._truth[tested]
-        learner = anatomy(self.best_estimator_, fitted=True).learner
         chosen = self.cells_[self.best_index_].learner
         own = chosen.own_probabilities(scores) if chosen.has_probabilities else None
-        pairs = chosen.has_pairs(self._classes)
-        self.calibrated_ = choose_calibration(scores, codes, own, pairs)
-        learner.calibration_ = self.calibrated_.calibration
+        found = choose_calibration(scores, codes, own, chosen.has_pairs(self._classes))
+        self.calibrated_ = found
+        anatomy(self.best_estimator_, fitted=True).learner.calibration_ = found.calibration
         self._warn_of_scales()
-        return self.calibrated_
+        return found
 
     def choose_threshold(self, aim: Aim | str) -> Threshold:
-        """Let `best_estimator_` call rows positive from that score on which is best for the aim, on out-of-fold scores.
+        """Choose the decision threshold of `best_estimator_` for an aim, on out-of-fold scores.
 
-        The aim may be a text: "precision=0.99", "recall=0.8", "f1".
-        For two classes. The positive class is that of the aim's metric, or of `scoring`, else the usual one (see Metric).
+        For two classes; the positive class is that of the aim's metric or of `scoring`, else the
+        rarer one.
+
+        Parameters
+        ----------
+        aim : str or Aim
+            Such as "precision=0.99" (as much recall as possible at this precision), "recall=0.8",
+            "f1", "balanced-error".
+
+        Returns
+        -------
+        Threshold
+            Its `value` with a 95 % interval, and the precision and recall on these rows.
         """
         aim = Aim.parse(aim) if isinstance(aim, str) else aim
         scores, codes = self.out_of_fold_scores_and_codes()
@@ -187,42 +309,33 @@ class FinishedSearch(CellSearch):
             raise ValueError(f"a threshold is for two classes; there are {len(self._classes)}.")
         sign = 1 if self.positive_class(aim) == self._classes[1] else -1
         found = choose_threshold(aim, sign * scores, codes == (1 if sign > 0 else 0))
-        self.threshold_ = found
-        self._cut = sign * found.value
+        self.threshold_, self._cut = found, sign * found.value
         anatomy(self.best_estimator_, fitted=True).learner.threshold_ = self._cut
-        if not hasattr(self, "calibrated_"):  # else it was said
+        if not hasattr(self, "calibrated_"):  # else it has warned already
             self._warn_of_scales()
         return found
 
     def _warn_of_scales(self) -> None:
-        self.scale_warning_ = scale_warning(
-            scores for _, scores in self._scores[self.best_index_].values()
-        )
+        folds = self._scores[self.best_index_].values()
+        self.scale_warning_ = scale_warning(scores for _, scores in folds)
         if self.scale_warning_ is not None:
             warn_user(self.scale_warning_)
 
     def positive_class(self, aim: Aim | None = None) -> Any:
-        """The class that is looked at: that of an aim, of `scoring`, else the usual one of two (None of more)."""
+        """Return the positive class.
+
+        Parameters
+        ----------
+        aim : Aim, optional
+            Aim of a threshold.
+
+        Returns
+        -------
+        object
+            The class of the aim's metric, of `scoring`, or the rarer of two; None of more.
+        """
         for metric in (None if aim is None else aim.metric, self.metric_):
             if metric is not None and metric.positive is not None:
                 return metric.positive
-        return (
-            None
-            if len(self._classes) > 2
-            else Metric("f1").settled(self._classes[self._truth]).positive
-        )
-
-    def out_of_fold_scores_and_codes(self) -> tuple[Array, Array]:
-        """Scores and codes of the rows that the choice was tested on."""
-        check_is_fitted(self, "best_estimator_")
-        scores = self.out_of_fold_scores(self.best_index_)
-        tested = np.isfinite(scores).all(axis=1)
-        scores = scores[tested]
-        return scores[:, 0] if scores.shape[1] == 1 else scores, self._truth[tested]
-
-    def mcnemar_p_value(self, first: int, second: int) -> float:
-        """Exact McNemar test: the p-value of "cells `first` and `second` err equally often", from their out-of-fold labels."""
-        check_is_fitted(self, "cv_results_")
-        one, two = self._position[first], self._position[second]
-        tested = (self._wrong[one] >= 0) & (self._wrong[two] >= 0)
-        return mcnemar(self._wrong[one, tested] > 0, self._wrong[two, tested] > 0)
+        labels = self._classes[self._truth]
+        return None if len(self._classes) > 2 else Metric("f1").settled(labels).positive

@@ -1,17 +1,25 @@
-"""Cells of a grid, and groups of cells that share solvers: equal except for λ and the stop."""
+"""Cells of a grid: which of them share solvers, and which settings are near to one."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
-from pegasos.engine.kernels.base import plain
+from pegasos.engine.kernels.base import Kernel, plain
 from pegasos.learners.one_vs_all import OneVsAllClassifier
 from pegasos.search.anatomy import Anatomy, anatomy
 from pegasos.search.settings import Setting
+
+#: Settings whose coordinates (log10) differ by less are equal: values are rounded to three digits.
+ROUNDING = 0.009
+#: Axes of a grid along which settings have neighbors.
+STRENGTH, WIDTH, STOP = 0, 1, 2
 
 
 @dataclass
@@ -31,10 +39,95 @@ class Cell:
         parts = anatomy(candidate)
         return cls(number, params, candidate, parts, Setting.read(parts))
 
+    def replace(self, params: dict[str, Any]) -> Cell:
+        """Return the cell with other values of some parameters."""
+        return Cell.of(self.number, self.estimator, {**self.params, **params})
+
+    def for_fewer_rows(self, times: float) -> Cell:
+        """Return the cell for so many times fewer rows, with the same C.
+
+        On eight tables (generated ones, covtype, MNIST, Fashion, binary10) the setting of a
+        Gaussian kernel that was best on 1,000 rows was on 3,162 rows behind the best one by 0.47
+        points of error with the same C, 1.17 with the same λ, and 0.80 with λ between them.
+        """
+        lam = self.setting.lam
+        if times == 1.0 or lam is None:
+            return self
+        return self.replace({f"{self.parts.prefix}lam": lam * times})
+
     @property
     def learner(self) -> OneVsAllClassifier:
         """Learner of the estimator."""
         return self.parts.learner
+
+    @property
+    def family(self) -> tuple[Any, ...]:
+        """Model and type of the kernel."""
+        return self.setting.model, type(self.setting.kernel)
+
+    @property
+    def position(self) -> tuple[float, float, int]:
+        """log10 of the regularization and of the kernel width, and the count of the stop."""
+        strength, width, stop = self.setting.strength, self.setting.width, self.setting.stop
+        logs = (math.log10(strength or 1.0), math.log10(width or 1.0))
+        return (*logs, stop.count if stop else 0)
+
+    def is_near(self, other: Cell) -> bool:
+        """Tell whether both are one setting, up to rounding."""
+        return self._is_alike(other) and np.allclose(
+            self.position, other.position, rtol=0.0, atol=ROUNDING
+        )
+
+    def neighbors(self, cells: Iterable[Cell], axes: Iterable[int]) -> list[Cell]:
+        """Return the next cells in both directions along some axes of their grid."""
+        found, here = list[Cell](), self.position
+        for axis in axes:
+            others = [(each.position, each) for each in cells if self._is_alike(each)]
+            line = [
+                (place[axis] - here[axis], each)
+                for place, each in others
+                if all(place[k] == here[k] for k in (STRENGTH, WIDTH, STOP) if k != axis)
+            ]
+            for sign in (-1, 1):
+                ahead = [(sign * step, each) for step, each in line if sign * step > 0]
+                found += [min(ahead, key=lambda pair: pair[0])[1]] if ahead else []
+        return found
+
+    def half_steps(self, grid: list[Cell]) -> list[Cell]:
+        """Return the cells half a step of λ or C, of the kernel width, or of both away."""
+        family = [each for each in grid if each.family == self.family]
+        own = [each for each in family if each.setting.kernel == self.setting.kernel]
+        strengths = _half_step({each.position[STRENGTH] for each in own or family})
+        widths = _half_step({each.position[WIDTH] for each in family})
+        prefix, strength = self.parts.prefix, self.learner._strength
+        found = []
+        for width in (1.0, 1 / widths, widths) if widths else (1.0,):
+            for factor in (1.0, 1 / strengths, strengths) if strengths else (1.0,):
+                params: dict[str, Any] = {}
+                if strength is not None and factor != 1.0:
+                    params[f"{prefix}{strength[0]}"] = float(f"{strength[1] * factor:.3g}")
+                if width != 1.0:
+                    params[f"{prefix}kernel"] = self._kernel_of_width(width)
+                found += [self.replace(params)] if params else []
+        return found
+
+    def _is_alike(self, other: Cell) -> bool:
+        """Tell whether settings differ in regularization, stop and kernel width at most."""
+        one, two = (replace(each.setting.walk, kernel=None) for each in (self, other))
+        kernels = self.setting.kernel, other.setting.kernel
+        same = self.family == other.family and self.setting.width is not None
+        return one == two and (kernels[0] == kernels[1] or same)
+
+    def _kernel_of_width(self, times: float) -> Kernel:
+        kernel = self.setting.kernel
+        width = float(f"{(self.setting.width or 1.0) * times:.3g}")
+        main = {kernel.main: width if kernel.factor is None else f"{width:g} scale"}
+        return type(kernel)(**{**kernel.get_params(), **main})
+
+
+def _half_step(values: set[float]) -> float | None:
+    """Return the factor of half a step, the median of the axis; None for a single value."""
+    return 10 ** (0.5 * float(np.median(np.diff(sorted(values))))) if len(values) > 1 else None
 
 
 @dataclass

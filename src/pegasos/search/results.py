@@ -10,8 +10,8 @@ import numpy as np
 from pegasos.learners.calibration import SIGMOID
 from pegasos.metrics import PROBABILITIES, Metric
 from pegasos.search.decisions import cross_fitted
+from pegasos.search.folds import Problem
 from pegasos.search.grid import Cell
-from pegasos.search.problem import Problem
 from pegasos.search.schedule import Unit
 from pegasos.search.units import FoldAnswers, UnitResult
 from pegasos.sklearn_private import check_method_params, is_passthrough_scorer, safe_indexing
@@ -120,7 +120,7 @@ class Table:
         return np.array([None not in row for row in self._results])
 
     def values(self, metric: str | None = None) -> Array:
-        """Return the test scores (cells x folds, nan if unknown), by default of the first metric."""
+        """Return test scores (cells x folds, nan if unknown), by default of the first metric."""
         return self._of(lambda found: _number(found["out"]["test_scores"], metric))
 
     @property

@@ -1,16 +1,18 @@
-"""Evaluation of cells on folds: from the store where it has them, else on threads or a cluster."""
+"""Evaluation of cells on folds: from the store, on threads, or on a Dask cluster; progress."""
 
 from __future__ import annotations
 
 import json
+import logging
+import math
+import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pegasos.search.cluster import run_on_cluster
 from pegasos.search.grid import Cell, Group, make_groups
-from pegasos.search.progress import Progress
 from pegasos.search.results import Table
 from pegasos.search.schedule import Schedule, Unit
 from pegasos.search.settings import freeze, thaw
@@ -19,6 +21,14 @@ from pegasos.search.store import ALGORITHMS, Store, check_storable, failing_clea
 if TYPE_CHECKING:
     from pegasos.search.sweep import SweepCV
     from pegasos.search.units import UnitResult
+
+_log = logging.getLogger("pegasos.search")
+#: Seconds between two updates of a notebook's output: several per second are readable.
+NOTEBOOK_PAUSE = 0.2
+#: Tasks per worker that balance the load; with fewer, units that could share rows are split.
+TASKS_PER_WORKER = 2
+#: Attempts at a task whose worker was lost.
+RETRIES = 3
 
 
 class Filling:
@@ -109,3 +119,117 @@ class Filling:
                 with failing_clearly(self._store.path):
                     self._table.restore(cell, unit, found)
         return replace(unit, group=missing)
+
+
+def run_on_cluster(
+    schedule: Schedule,
+    client: Any,
+    units: list[Unit],
+    done: Callable[[Unit, UnitResult], None],
+    on_training: bool,
+    max_time: float | None,
+) -> bool:
+    """Run units on the workers of a distributed.Client; return False if time ended before all.
+
+    `done` is called here, for each unit when its task ends. Ctrl-C, an error and the end of time
+    cancel tasks that have not begun.
+    """
+    from pegasos.learners.cluster_tasks import guarded, some_done
+
+    if not units:
+        return True
+    deadline = math.inf if max_time is None else time.monotonic() + max_time
+    sent = client.scatter(schedule, broadcast=True, hash=False)
+    tasks = _split(schedule, units, len(client.scheduler_info(n_workers=-1)["workers"]))
+    options = {"pure": False, "retries": RETRIES}
+    futures = [client.submit(_run_units, sent, task, on_training, **options) for task in tasks]
+    running = dict(zip(futures, tasks, strict=True))
+    with guarded(client, futures):
+        while running:
+            if time.monotonic() >= deadline:
+                client.cancel(list(running))
+                return False
+            for future in some_done(client, list(running), deadline - time.monotonic()):
+                for unit, result in zip(running.pop(future), future.result(), strict=True):
+                    done(unit, result)
+    return True
+
+
+def _run_units(schedule: Schedule, units: list[Unit], on_training: bool) -> list[UnitResult]:
+    """Run units one by one on a worker, and return their results in order."""
+    found: dict[int, UnitResult] = {}
+    schedule.run(units, lambda unit, result: found.update({id(unit): result}), 1, on_training, None)
+    return [found[id(unit)] for unit in units]
+
+
+def _split(schedule: Schedule, units: list[Unit], workers: int) -> list[list[Unit]]:
+    """Return tasks: units that share kernel rows, if that makes enough tasks for all workers."""
+    tasks: dict[Any, list[Unit]] = {}
+    for number, unit in enumerate(units):
+        key = number if unit.kernel is None else unit.rows_key
+        tasks.setdefault(key, []).append(unit)
+    if len(tasks) >= TASKS_PER_WORKER * workers or schedule.source == "on the fly":
+        return list(tasks.values())
+    return [[unit] for unit in units]
+
+
+class Progress:
+    """Count of finished fits: a bar on a terminal, one line in a notebook, and log records."""
+
+    def __init__(self, shown: bool) -> None:
+        self._total = self._done = self._width = 0
+        self._start = time.monotonic()
+        self._line = shown and sys.stderr.isatty()
+        self._notebook = shown and type(sys.stderr).__module__.startswith("ipykernel")
+        self._handle: Any = None
+        self._shown = 0.0
+
+    def expect(self, fits: int) -> None:
+        """Announce further fits."""
+        self._total = self._done + fits
+
+    def say(self, text: str) -> None:
+        """Show a line of text."""
+        _log.info(text)
+        if self._notebook:
+            self._show(text)
+        elif self._line:
+            self.warn(text)
+
+    def warn(self, text: str) -> None:
+        """Print a line of text even where progress is not shown."""
+        self.close()
+        print(text, file=sys.stderr, flush=True)
+
+    def advance(self, fits: int, what: str, best: float | None) -> None:
+        """Count finished fits; `best` is the best mean score of a complete cell so far."""
+        self._done += fits
+        elapsed = time.monotonic() - self._start
+        left = elapsed / self._done * (self._total - self._done)
+        score = "" if best is None else f", best score {best:.4f}"
+        text = f"{self._done}/{self._total} fits{score}, {elapsed:.0f} s, about {left:.0f} s left"
+        _log.info("%s: %s", what, text)
+        is_due = time.monotonic() - self._shown > NOTEBOOK_PAUSE or self._done == self._total
+        if self._notebook and is_due:
+            self._show(text)
+        elif self._line:
+            filled = 24 * self._done // max(1, self._total)
+            line = f"\r[{'#' * filled}{'.' * (24 - filled)}] {text}"
+            print(line.ljust(self._width), end="", file=sys.stderr, flush=True)
+            self._width = len(line)
+
+    def close(self) -> None:
+        """Erase the bar."""
+        if self._width:
+            print("\r" + " " * self._width + "\r", end="", file=sys.stderr, flush=True)
+            self._width = 0
+
+    def _show(self, text: str) -> None:
+        """Show a text in a notebook in place of the previous one."""
+        from IPython.display import display
+
+        if self._handle is None:
+            self._handle = display({"text/plain": text}, raw=True, display_id=True)
+        else:
+            self._handle.update({"text/plain": text}, raw=True)
+        self._shown = time.monotonic()

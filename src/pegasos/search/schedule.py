@@ -28,9 +28,16 @@ from pegasos.learners.task import (
     constant_feature,
     is_precomputed,
 )
-from pegasos.search.folds import Prepared, Shared, base_values, make_rows, prepare, resolved_kernel
+from pegasos.search.folds import (
+    Prepared,
+    Problem,
+    Shared,
+    base_values,
+    make_rows,
+    prepare,
+    resolved_kernel,
+)
 from pegasos.search.grid import Group
-from pegasos.search.problem import Problem
 from pegasos.search.settings import freeze
 from pegasos.search.units import UnitResult, UnitRun, run_together
 
@@ -254,7 +261,8 @@ class Schedule:
         classes, local = np.unique(problem.codes[members], return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
-                "a fold has training rows of one class only: use a stratified splitter or fewer folds."
+                "a fold has training rows of one class only: use a stratified splitter or fewer "
+                "folds."
             )
         codes, weights = np.full(rows.count, -1, dtype=np.int64), np.zeros(rows.count)
         codes[members] = local

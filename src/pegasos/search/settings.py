@@ -1,6 +1,6 @@
-"""A setting: the identity of a cell, from options to the store, the table of results, charts, and the lines that reproduce it.
+"""Setting: the identity of a cell for stores, tables of results, charts and reproduction.
 
-Settings are equal if they mean the same fit. Text is made from a setting where people read it; it is never read back.
+Settings are equal if they mean the same fit. They are printed for people, and never parsed.
 """
 
 from __future__ import annotations
@@ -17,33 +17,34 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.engine.kernels.base import Kernel
+from pegasos.engine.kernels.base import DistanceKernel, Kernel
 from pegasos.engine.kernels.standard import KERNELS, as_kernel
 from pegasos.learners.catalogue import MODELS, Declaration, learner_class, model_of
 from pegasos.search.anatomy import Anatomy, anatomy
 
 #: Parameters of learners that change no result of a cell.
-_CIRCUMSTANCES = ("checkpoints", "client", "max_time", "memory", "random_state", "warm_start")
+_WITHOUT_EFFECT = ("checkpoints", "client", "max_time", "memory", "random_state", "warm_start")
 
 
 @dataclass(frozen=True, repr=False)
 class Part:
-    """A step before the learner by its class and the parameters that differ from the class's own."""
+    """Class of a step before the learner, and its parameters that differ from the defaults."""
 
     path: str
     params: tuple[tuple[str, Any], ...] = ()
 
     @property
     def name(self) -> str:
+        """Name of the class."""
         return self.path.rpartition(".")[2]
 
     @property
     def home(self) -> str:
-        """The public module of the class: the path without private modules."""
+        """Public module of the class: the path up to the first private module."""
         return ".".join(takewhile(lambda each: not each.startswith("_"), self.path.split(".")[:-1]))
 
     def get(self, name: str, default: Any = None) -> Any:
-        """A parameter, or what it is where nothing was said."""
+        """Return a parameter value, or its default."""
         return dict(self.params).get(name, default)
 
     def __repr__(self) -> str:
@@ -52,14 +53,14 @@ class Part:
 
 @dataclass(frozen=True)
 class Table:
-    """A dictionary as a value, such as the weights of classes."""
+    """Hashable dictionary, such as class weights."""
 
     pairs: tuple[tuple[Any, Any], ...]
 
 
 @dataclass(frozen=True, repr=False)
 class Opaque:
-    """Something that has no form of its own here (a function, an array): told apart by itself, and described by a text."""
+    """Value without a plain form (function, array), compared by identity, shown as a text."""
 
     text: str
     thing: Any = None
@@ -70,20 +71,23 @@ class Opaque:
 
 @dataclass(frozen=True)
 class Stop:
-    """The parameter that ends a walk, and its value."""
+    """Parameter that ends a walk, and its value."""
 
     parameter: str
     count: int
 
     @property
     def name(self) -> str:
-        """What people call it: steps are n_iter, passes are epochs, whether at most or exactly so many."""
+        """Name for people: passes are "epochs", whether they are a limit or an exact number."""
         return "epochs" if self.parameter == "max_epochs" else self.parameter
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Model, kernel (None: linear), λ or C, stop, other parameters that differ from their defaults, and preparation."""
+    """Model, kernel (None: linear), λ or C, stop, other options, and preparation of a fit.
+
+    `options` holds the parameters of the learner that differ from their defaults.
+    """
 
     model: str
     kernel: Any = None
@@ -95,26 +99,25 @@ class Setting:
 
     @classmethod
     def of(cls, estimator: Any) -> Setting:
-        """The setting of an estimator, fitted or not."""
+        """Return the setting of an estimator, fitted or not."""
         return cls.read(anatomy(estimator))
 
     @classmethod
     def read(cls, parts: Anatomy) -> Setting:
-        """The setting of an estimator that was read already."""
+        """Return the setting of an estimator from its anatomy."""
         from pegasos.learners.task import is_precomputed
 
         learner = parts.learner
         learner._check_parameters()
         declaration, fresh = learner.declaration, type(learner)()
-        left = {*_CIRCUMSTANCES, *declaration.shared, *declaration.stops, "kernel", "loss"}
+        excluded = {*_WITHOUT_EFFECT, *declaration.shared, *declaration.stops, "kernel", "loss"}
         options = {
             name: freeze(value)
             for name, value in learner.get_params(deep=False).items()
-            if name not in left and freeze(value) != freeze(getattr(fresh, name))
+            if name not in excluded and freeze(value) != freeze(getattr(fresh, name))
         }
-        kernel = (
-            learner.kernel if is_precomputed(learner.kernel) else freeze(as_kernel(learner.kernel))
-        )
+        kernel = learner.kernel
+        kernel = kernel if is_precomputed(kernel) else freeze(as_kernel(kernel))
         preparation = tuple((stage.name, freeze(stage.part)) for stage in parts.stages)
         name, stop = model_of(learner).name, Stop(*learner._stop)
         strength = dict([] if learner._strength is None else [learner._strength])
@@ -123,33 +126,43 @@ class Setting:
 
     @property
     def declaration(self) -> Declaration:
+        """Declaration of the learner."""
         return MODELS[self.model][0]
 
     @property
     def walk(self) -> Setting:
-        """Return what all cells of one walk share: everything but λ or C and the stop."""
+        """What all cells of one walk share: everything but λ or C and the stop."""
         return dataclasses.replace(self, lam=None, C=None, stop=None)
+
+    @property
+    def strength(self) -> float:
+        """Number that grows with the regularization: λ or 1/C; 0 without any."""
+        return self.lam or (1 / self.C if self.C else 0.0)
+
+    @property
+    def width(self) -> float | None:
+        """Width of a distance kernel, absolute or relative to the data; None for other kernels."""
+        kernel = self.kernel
+        if not isinstance(kernel, DistanceKernel):
+            return None
+        return float(getattr(kernel, str(kernel.main)) if kernel.factor is None else kernel.factor)
 
     def cost(self, total_weight: float) -> float | None:
         """Return C where the training rows have this Σω; None without regularization."""
         return self.C if self.lam is None else 1 / (self.lam * total_weight)
 
     def named(self) -> dict[str, Any]:
-        """Every value by the name that people use, the learner's before those of preparation; "linear" is no kernel."""
-        found: dict[str, Any] = {
-            "model": self.model,
-            "kernel": "linear" if self.kernel is None else self.kernel,
-        }
-        if self.lam is not None:
-            found["lam"] = self.lam
-        if self.C is not None:
-            found["C"] = self.C
+        """Return all values by name; a linear predictor has the kernel "linear"."""
+        kernel = "linear" if self.kernel is None else self.kernel
+        numbers = {"lam": self.lam, "C": self.C}
         if self.stop is not None:
-            found[self.stop.name] = self.stop.count
-        return {**found, **dict(self.options), **dict(self.preparation)}
+            numbers[self.stop.name] = self.stop.count
+        known = {name: value for name, value in numbers.items() if value is not None}
+        given = {"model": self.model, "kernel": kernel, **known}
+        return {**given, **dict(self.options), **dict(self.preparation)}
 
     def get(self, name: str) -> Any:
-        """One of them; a parameter of the learner that has its default answers that, what is not there None."""
+        """Return a value by name, or the default of the learner's parameter (else None)."""
         found = self.named()
         if name in found:
             return found[name]
@@ -160,21 +173,21 @@ class Setting:
         return freeze(getattr(learner_class(self.declaration)(), name, None))
 
     def to_json(self) -> dict[str, Any]:
-        """Only what JSON has."""
+        """Return the setting as JSON values."""
         return {each.name: thaw(getattr(self, each.name)) for each in dataclasses.fields(self)}
 
     @classmethod
     def from_json(cls, found: dict[str, Any]) -> Setting:
-        """The setting that `to_json` wrote; what was opaque is told apart by its text from then on."""
+        """Return the setting that `to_json` wrote; opaque values are then compared by text."""
         return cls(**{name: _from_json(value) for name, value in found.items()})
 
     def key(self) -> str:
-        """A text for stores: equal for equal settings, in every process."""
+        """Return a text that is equal for equal settings, in every process."""
         return json.dumps(self.to_json(), sort_keys=True, ensure_ascii=False)
 
 
 def freeze(value: Any) -> Any:
-    """A value that can be compared and hashed: what scikit-learn and Python mean by the parameter, not how it is written."""
+    """Return a hashable value that is equal for equal meanings of a parameter."""
     if isinstance(value, np.generic):
         return freeze(value.item())
     if isinstance(value, float) and not math.isfinite(value):
@@ -182,12 +195,9 @@ def freeze(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, Kernel):
-        known = KERNELS.get(value.name) is type(value)
-        return (
-            type(value)(**{name: freeze(each) for name, each in value.get_params().items()})
-            if known
-            else _opaque(value)
-        )
+        if KERNELS.get(value.name) is not type(value):
+            return _opaque(value)
+        return type(value)(**{name: freeze(each) for name, each in value.get_params().items()})
     if isinstance(value, dict):
         return Table(tuple((freeze(name), freeze(each)) for name, each in value.items()))
     if isinstance(value, list | tuple):
@@ -195,9 +205,7 @@ def freeze(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()[:16]
         return Opaque(f"array of shape {value.shape}, {value.dtype}, {digest}")
-    from sklearn.base import (
-        BaseEstimator,
-    )  # not for the plain values of records, which no learner is loaded for
+    from sklearn.base import BaseEstimator  # records with plain values load no scikit-learn
 
     if isinstance(value, BaseEstimator):
         return Part(f"{type(value).__module__}.{type(value).__qualname__}", tuple(_given(value)))
@@ -205,31 +213,28 @@ def freeze(value: Any) -> Any:
 
 
 def _given(estimator: Any) -> Iterator[tuple[str, Any]]:
-    """The parameters that differ from the defaults; without what is none of a step's own, or changes no result of it."""
+    """Yield the parameters that differ from their defaults and matter for results."""
     from pegasos.nystroem import Nystroem
     from pegasos.preprocessing import DropOutliers
 
-    defaults = {
-        name: each.default for name, each in inspect.signature(type(estimator)).parameters.items()
-    }
+    signature = inspect.signature(type(estimator)).parameters
+    ignored = {DropOutliers: "estimator", Nystroem: "memory"}.get(type(estimator))
     for name, value in sorted(estimator.get_params(deep=False).items()):
-        if (isinstance(estimator, DropOutliers) and name == "estimator") or (
-            isinstance(estimator, Nystroem) and name == "memory"
+        default = signature[name].default if name in signature else None
+        if name != ignored and (
+            default is inspect.Parameter.empty or freeze(value) != freeze(default)
         ):
-            continue
-        frozen = freeze(value)
-        if defaults.get(name) is inspect.Parameter.empty or frozen != freeze(defaults.get(name)):
-            yield name, frozen
+            yield name, freeze(value)
 
 
 def _opaque(value: Any) -> Opaque:
-    """A thing by itself; its text tells where a function stands and, as two lambdas may stand in one line, what it does."""
+    """Return a value compared by identity; a function's text has a hash of its code."""
     text = repr(value)
     function = getattr(value, "function", value)
     code = getattr(function, "__code__", None)
     if callable(function) and hasattr(function, "__qualname__"):
         text = f"{function.__module__}.{function.__qualname__}"
-    if code is not None:
+    if code is not None:  # two lambdas may stand in one line
         text += f" {hashlib.sha256(code.co_code + repr(code.co_consts).encode()).hexdigest()[:8]}"
     try:
         hash(value)
@@ -239,7 +244,7 @@ def _opaque(value: Any) -> Opaque:
 
 
 def thaw(value: Any) -> Any:
-    """A frozen value as JSON has it."""
+    """Return a frozen value as JSON."""
     if isinstance(value, Kernel):
         return {"kernel": value.name, **value.get_params()}
     if isinstance(value, Stop):
@@ -259,9 +264,8 @@ def _from_json(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if "kernel" in value:
-        return KERNELS[value["kernel"]](
-            **{name: each for name, each in value.items() if name != "kernel"}
-        )
+        params = {name: each for name, each in value.items() if name != "kernel"}
+        return KERNELS[value["kernel"]](**params)
     if "stop" in value:
         return Stop(value["stop"], value["count"])
     if "part" in value:

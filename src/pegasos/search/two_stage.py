@@ -1,50 +1,67 @@
-"""TwoStageSearchCV: all settings on a sample of the rows, then the best ones and their neighbors on all rows."""
+"""TwoStageSearchCV: all settings on a sample of the rows, then the best ones on all rows."""
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from pegasos.engine.kernels.standard import Polynomial
+from pegasos.engine.runtime.interruption import Interrupted, interruptible
 from pegasos.learners.task import is_precomputed
-from pegasos.search.advice import roughness, strength
-from pegasos.search.grid import Cell
-from pegasos.search.limits import fit_in_time
-from pegasos.search.neighbors import Neighborhood, family_of, find_alike, for_fewer_rows
-from pegasos.search.problem import stratified
+from pegasos.search.advice import roughness
+from pegasos.search.folds import stratified
+from pegasos.search.grid import STOP, STRENGTH, WIDTH, Cell
 from pegasos.search.results import Table
 from pegasos.search.running import Filling
 from pegasos.search.sweep import SweepCV
+from pegasos.sklearn_private import check_method_params, safe_indexing
 
 Array = np.ndarray[Any, Any]
 
 #: The share of `max_time` for the search; the rest is for the refit.
 SEARCH_SHARE = 0.7
-#: Families that enter the second stage at most, and standard errors of the paired difference over folds by which the best
-#: setting of a family may be behind the best of all.
+#: Families that enter the second stage at most, and standard errors of the paired difference over
+#: folds by which the best setting of a family may be behind the best of all.
 FAMILIES, BEHIND = 2, 2.0
 #: Scores that differ by less are equal: sums over folds are rounded.
 EQUAL = 1e-12
+#: Rows of the first refit within a time limit, and the factor by which each further one has more: a
+#: fit takes at least linear time, so the smaller ones take at most a third of the time of the last.
+FIRST_ROWS, GROWTH = 400, 4
 
 
 class TwoStageSearchCV(SweepCV):
     """Search a grid in two stages, then refine around the best setting.
 
-    Stage 1 evaluates every setting of the grid by cross-validation on the same rows: all of them, or a stratified sample of
-    `first_rows`, on which each fold keeps its rows (and groups). Stage 2 evaluates the best setting of at most two families
-    (learner, type of kernel, preparation) that are not clearly behind, and their neighbors in the grid, on all rows, at most
-    `max_rows`; then the `variants` of the best setting of each of these families, and of its neighbors along λ or C.
-    Then up to `refinements` rounds evaluate half steps (in log10) of λ and of the kernel width around the best setting, until
-    the score stops rising by more than its standard error. The best setting is refitted on all rows.
+    Stage 1 evaluates every setting of the grid by cross-validation on the same rows: all of them,
+    or a stratified sample of `first_rows`, on which each fold keeps its rows (and groups). Stage 2
+    evaluates the best setting of at most two families (learner and type of kernel) that are not
+    clearly behind, and their neighbors in the grid, on all rows, at most `max_rows`; then the
+    `variants` of these best settings, and of their neighbors along λ or C. Then up to `refinements`
+    rounds evaluate half steps (in log10) of λ and of the kernel width around the best setting,
+    until the score stops rising by more than its standard error. The best setting is refitted on
+    all rows.
 
-    With fewer rows λ is larger by the same factor, so that C = 1/(λ Σω) is the same. Of settings with equal scores the simplest
-    one is chosen: linear before polynomial before Gaussian, wide before narrow, large before small λ.
+    With fewer rows λ is larger by the same factor, so that C = 1/(λ Σω) is the same. Of settings
+    with equal scores the simplest one is chosen: linear before polynomial before Gaussian, wide
+    before narrow, large before small λ.
 
     Parameters
     ----------
+    estimator : Pegasos, Perceptron, SDCA, Pipeline or DropOutliers
+        As in `SweepCV`, like all parameters that are not listed here.
+    param_grid : dict or list of dict
+        The settings.
+    max_time : float, optional
+        Seconds for search and refit together. When they are over, the best setting so far is
+        chosen; there always is one.
     first_rows : int, default=2000
         Rows of the first stage.
     max_rows : int, default=20_000
@@ -52,27 +69,29 @@ class TwoStageSearchCV(SweepCV):
     refinements : int, default=3
         Rounds of half steps; 0 for none.
     variants : list of dict, default=()
-        Other values of parameters, such as `{"multiclass": "one-vs-one"}`, which only the second stage tries, one after the
-        other, each around the best settings so far.
+        Other values of parameters, such as `{"multiclass": "one-vs-one"}`, which only the second
+        stage tries, one after the other, each around the best settings so far.
     exhaustive : bool, default=False
-        Evaluate all settings of the grid on all rows, and no others. A first stage takes place only where `max_time` is given.
-    max_time : float, default=None
-        Seconds for search and refit together. When they are over, the best setting so far is chosen; there always is one.
-    **options
-        The other parameters are those of :class:`SweepCV`.
+        Evaluate all settings of the grid on all rows, and no others. A first stage takes place only
+        where `max_time` is given.
 
     Attributes
     ----------
     cv_results_ : dict
-        As in SweepCV, on the rows of the second stage; nan for settings that only the first stage evaluated. `stage` is 3 for
-        variants and half steps, 2 for other settings of the second stage, else 1. If the first stage had a sample, its scores are
-        `split0_first_score`, ..., `mean_first_score` and `std_first_score`.
+        As in `SweepCV`, on the rows of the second stage; nan for settings that only the first stage
+        evaluated. `stage` is 3 for variants and half steps, 2 for other settings of the second
+        stage, else 1. If the first stage used a sample, its scores are `split0_first_score`, ...,
+        `mean_first_score` and `std_first_score`.
     first_rows_, search_rows_ : int
         Rows of the first and of the second stage.
-    decided_by_ : str
-        "folds", or "sample" if time was over before the second stage had evaluated the best setting of the first.
+    decided_by_ : {"folds", "sample"}
+        "sample" if time was over before stage 2 had evaluated the best setting of stage 1.
     refit_rows_ : int
         Rows that `best_estimator_` was fitted to; fewer than all only if time was over.
+
+    See Also
+    --------
+    SweepCV : Evaluate a complete grid.
 
     Examples
     --------
@@ -80,11 +99,11 @@ class TwoStageSearchCV(SweepCV):
     >>> from pegasos import SDCA, TwoStageSearchCV
     >>> X, y = load_digits(return_X_y=True)
     >>> grid = {"kernel": ["linear", "gaussian"], "lam": [1e-5, 1e-3, 1e-1]}
-    >>> search = TwoStageSearchCV(SDCA(tol=0.01, random_state=0), grid, cv=3, first_rows=500).fit(
-    ...     X, y
-    ... )
-    >>> search.best_params_["kernel"], search.first_rows_, search.cv_results_["stage"].tolist()[:6]
-    ('gaussian', 500, [1, 1, 1, 2, 2, 1])
+    >>> search = TwoStageSearchCV(SDCA(tol=0.01, random_state=0), grid, cv=3, first_rows=500)
+    >>> search.fit(X, y).best_params_["kernel"]
+    'gaussian'
+    >>> search.first_rows_, search.cv_results_["stage"].tolist()[:6]
+    (500, [1, 1, 1, 2, 2, 1])
     """
 
     def __init__(
@@ -119,7 +138,7 @@ class TwoStageSearchCV(SweepCV):
         self.variants = variants
         self.exhaustive = exhaustive
 
-    # -- stages ------------------------------------------------------------------------------------------------------
+    # -- stages ------------------------------------------------------------------------------------
 
     def _search(self, table: Table) -> Table:
         self._started, self.completed_, self.decided_by_ = time.monotonic(), True, "folds"
@@ -131,14 +150,14 @@ class TwoStageSearchCV(SweepCV):
             table = table.like(table.cells, table.problem.only(rows))
         self.search_rows_ = len(codes) if rows is None else len(rows)
         self.first_rows_ = self.search_rows_ if whole else min(self.first_rows, self.search_rows_)
-        self._grid = Neighborhood(table.cells)
+        self._grid = list(table.cells)
         if self.first_rows_ < len(codes) and not (self.exhaustive and self.max_time is None):
             sample = stratified(codes, self.first_rows_)
             problem = table.problem.only(sample)
             if problem.splits:
                 self._first = table.like(table.cells, problem)
                 with Filling(self, self._first, sample) as filling:
-                    self._fill_first(filling, self._first, len(codes) / len(sample))
+                    self._evaluate_all(filling, self._first, len(codes) / len(sample))
         with Filling(self, table, rows) as filling:
             return self._second_stage(filling, table, len(codes) / self.search_rows_)
 
@@ -146,118 +165,109 @@ class TwoStageSearchCV(SweepCV):
         """Return the moment of the monotonic clock at which the search ends."""
         return None if self.max_time is None else self._started + SEARCH_SHARE * self.max_time
 
-    def _fill_first(self, filling: Filling, table: Table, times: float) -> None:
-        """Evaluate the whole grid; its first kernel whatever the time, so that there is something to choose from."""
-        cells = [for_fewer_rows(cell, times) for cell in table.cells]
-        first = [cell for cell in cells if cell.setting.walk == cells[0].setting.walk]
-        rest = [cell for cell in cells if cell not in first]
-        if self.max_time is None:
-            filling.run(cells)
-            return
-        filling.run(first)
-        self.completed_ = not rest or filling.run(rest, self._until())
+    def _run(self, filling: Filling, cells: list[Cell], times: float) -> None:
+        """Evaluate cells on so many times fewer rows, if there is time left."""
+        if self.completed_ and cells:
+            fewer = [cell.for_fewer_rows(times) for cell in cells]
+            self.completed_ = filling.run(fewer, self._until())
+
+    def _evaluate_all(self, filling: Filling, table: Table, times: float) -> None:
+        """Evaluate the grid; its first kernel in any case, so that there is something to choose."""
+        first, rest = table.cells, list[Cell]()
+        if self.max_time is not None:
+            walk = table.cells[0].setting.walk
+            first = [cell for cell in table.cells if cell.setting.walk == walk]
+            rest = [cell for cell in table.cells if cell.setting.walk != walk]
+        filling.run([cell.for_fewer_rows(times) for cell in first])
+        self._run(filling, rest, times)
 
     def _second_stage(self, filling: Filling, table: Table, times: float) -> Table:
         """Evaluate the leading settings (or all), then refine; return the table to choose from."""
         if self._first is None:
-            if self.max_time is None and self.exhaustive:
-                filling.run(table.cells)
-            else:
-                self._fill_first(filling, table, times)
-        elif self.completed_:
-            values = _means(self._first, self._metric())
-            leader = int(np.nanargmax(values))
-            chosen = list(range(len(table.cells)))
-            if not self.exhaustive:
-                best = self._leading(self._first)
-                near = [n for each in best for n in (each, *self._grid.neighbors(each))]
-                chosen = list(dict.fromkeys(near))
-            own = [number for number in chosen if self._grid.alike(number, leader)]
-            rest = [number for number in chosen if number not in own]
-            for part in (own, rest):
-                cells = [for_fewer_rows(table.cells[number], times) for number in part]
-                self.completed_ &= self.completed_ and filling.run(cells, self._until())
-            if not table.complete()[leader]:
-                self.decided_by_ = "sample"
+            self._evaluate_all(filling, table, times)
         else:
-            self.decided_by_ = "sample"
-        if self.decided_by_ == "sample":
-            assert self._first is not None
-            return self._first
+            leader = table.cells[_best(self._first.values(self._metric))]
+            chosen = list(table.cells)
+            if not self.exhaustive:
+                axes = (STRENGTH, WIDTH, STOP)
+                best = [table.cells[number] for number in self._leading(self._first)]
+                near = [[cell, *cell.neighbors(table.cells, axes)] for cell in best]
+                chosen = list({cell.number: cell for part in near for cell in part}.values())
+            # The family of the best setting comes first: time may be over before the others.
+            self._run(filling, [cell for cell in chosen if cell.family == leader.family], times)
+            self._run(filling, [cell for cell in chosen if cell.family != leader.family], times)
+            if not table.complete()[leader.number]:
+                self.decided_by_ = "sample"
+                return self._first
         if not self.exhaustive:
             for params in self.variants:
-                self._vary(filling, table, times, params)
+                self._evaluate(filling, table, times, self._varied(table, params))
             self._refine(filling, table, times)
         return table
 
+    @property
     def _metric(self) -> str | None:
-        """Return the metric by which settings are chosen, where there are several."""
+        """Metric by which settings are chosen, where there are several."""
         return self.refit if isinstance(self.refit, str) else None
 
     def _leading(self, table: Table) -> list[int]:
-        """Return the best setting of each family that is not clearly behind, variants included."""
-        scores = table.values(self._metric())
-        means, found = scores.mean(axis=1), dict[Any, int]()
-        leader = int(np.nanargmax(means))
+        """Return the best setting of each family that is not clearly behind."""
+        scores, found = table.values(self._metric), dict[Any, int]()
+        means, leader = scores.mean(axis=1), _best(scores)
         for number in np.argsort(-means, kind="stable"):
             behind = scores[leader] - scores[number]
             if np.isfinite(means[number]) and behind.mean() <= BEHIND * _standard_error(behind):
-                found.setdefault(self._grid.origin(table.cells[number]), int(number))
+                found.setdefault(table.cells[number].family, int(number))
         return list(found.values())[:FAMILIES]
 
-    def _vary(self, filling: Filling, table: Table, times: float, params: dict[str, Any]) -> None:
-        """Evaluate a variant of the leading settings and of their neighbors along λ or C."""
-        fresh: list[Cell] = []
-        for number in self._leading(table):
-            best = table.cells[number]
-            if _scales_rows(params, best) and isinstance(best.learner.kernel, Polynomial):
+    def _varied(self, table: Table, params: dict[str, Any]) -> list[Cell]:
+        """Return a variant of the leading settings and of their neighbors along λ or C."""
+        found = []
+        for best in (table.cells[number] for number in self._leading(table)):
+            if _scales_rows(params, best) and isinstance(best.setting.kernel, Polynomial):
                 continue  # far values raised to a power: one fit took minutes
-            alike = [cell for cell in table.cells if cell.setting.walk == best.setting.walk]
-            alike.sort(key=lambda cell: strength(cell.setting))
-            place = alike.index(best)
-            near = alike[max(0, place - 1) : place + 2]
-            fresh += [self._grid.variant(cell, params) for cell in near]
-        self._evaluate(filling, table, times, fresh)
+            near = [best, *best.neighbors(table.cells, [STRENGTH])]
+            found += [cell.replace(params) for cell in near]
+        return found
 
     def _evaluate(self, filling: Filling, table: Table, times: float, cells: list[Cell]) -> bool:
-        """Evaluate cells that may be new to the table; return whether any was missing and time sufficed."""
+        """Evaluate cells that may be new to the table; return whether any was missing."""
+        if not self.completed_:
+            return False
         complete, missing = table.complete(), []
         for cell in cells:
-            known = find_alike(cell, table.cells)
+            known = next((each for each in table.cells if cell.is_near(each)), None)
             if known is None:
                 cell.number = len(table.cells)
                 table.extend([cell])
             elif complete[known.number]:
                 continue
             missing.append(known or cell)
-        if not self.completed_ or not missing:
-            return False
-        missing = [for_fewer_rows(cell, times) for cell in missing]
-        self.completed_ = filling.run(missing, self._until())
-        return self.completed_
+        self._run(filling, missing, times)
+        return bool(missing) and self.completed_
 
     def _refine(self, filling: Filling, table: Table, times: float) -> None:
-        """Evaluate half steps around the best setting, as long as they help by more than noise and time allows."""
+        """Evaluate half steps around the best setting, as long as they help by more than noise."""
         for _ in range(self.refinements):
-            best = int(np.nanargmax(_means(table, self._metric())))
-            steps = self._grid.half_steps(self.estimator, table.cells[best])
+            best = _best(table.values(self._metric))
+            steps = table.cells[best].half_steps(self._grid)
             if not self._evaluate(filling, table, times, steps):
                 return
-            scores = table.values(self._metric())
-            gain = scores[int(np.nanargmax(scores.mean(axis=1)))] - scores[best]
+            scores = table.values(self._metric)
+            gain = scores[_best(scores)] - scores[best]
             if gain.mean() <= _standard_error(gain):
                 return
 
-    # -- the choice --------------------------------------------------------------------------------------------------
+    # -- the choice --------------------------------------------------------------------------------
 
     def _choose(self, table: Table, metric: Any) -> None:
         super()._choose(table, metric)
         second = table.complete() & (self._first is not None and table is not self._first)
-        fresh = np.arange(len(table.cells)) >= len(self._grid.family)
+        fresh = np.arange(len(table.cells)) >= len(self._grid)
         self.cv_results_["stage"] = np.where(fresh, 3, np.where(second, 2, 1))
         if self._first is not None:
             scores = np.full((len(table.cells), self._first.folds), np.nan)
-            scores[: len(self._first.cells)] = self._first.values(self._metric())
+            scores[: len(self._first.cells)] = self._first.values(self._metric)
             self.cv_results_ |= {f"split{k}_first_score": each for k, each in enumerate(scores.T)}
             self.cv_results_["mean_first_score"] = scores.mean(axis=1)
             self.cv_results_["std_first_score"] = scores.std(axis=1)
@@ -267,32 +277,30 @@ class TwoStageSearchCV(SweepCV):
         best = super()._best_index(cells, results, metric)
         if callable(self.refit):
             return best
-        scores, families = (
-            results[f"mean_test_{metric}"],
-            [family_of(cell.setting) for cell in cells],
-        )
+        scores = results[f"mean_test_{metric}"]
+        kinds = [replace(cell.setting.walk, kernel=None) for cell in cells]
 
         def simplicity(number: int) -> Any:
-            setting = cells[number].setting
-            place = families.index(families[number])
-            return (*roughness(setting.kernel), place, -strength(setting))
+            setting, place = cells[number].setting, kinds.index(kinds[number])
+            return (*roughness(setting.kernel), place, -setting.strength)
 
         tied = np.flatnonzero(scores >= scores[best] - EQUAL)
         return min(map(int, tied), key=simplicity)
 
     def _fit_best(self, estimator: Any, X: Any, y: Any, fit_params: Any) -> Any:
         until = None if self.max_time is None else self._started + self.max_time
-        found = fit_in_time(estimator, X, y, self._truth, fit_params, until)
-        model, self.refit_rows_ = found
+        given = (estimator, X, y, self._truth, fit_params, until)
+        model, self.refit_rows_ = fit_in_time(*given)
         return model
 
 
-def _means(table: Table, metric: str | None) -> Array:
-    return table.values(metric).mean(axis=1)
+def _best(scores: Array) -> int:
+    """Return the cell with the best mean over folds."""
+    return int(np.nanargmax(scores.mean(axis=1)))
 
 
 def _standard_error(differences: Array) -> float:
-    """Return the standard error of a mean over folds; of a single fold it is not known, and 0."""
+    """Return the standard error of a mean over folds; 0 for a single fold."""
     count = len(differences)
     return float(differences.std(ddof=1) / np.sqrt(count)) if count > 1 else 0.0
 
@@ -301,3 +309,56 @@ def _scales_rows(params: dict[str, Any], cell: Cell) -> bool:
     """Tell whether a variant changes the preparation of rows, not the learner."""
     own = cell.learner.get_params()
     return not any(name.rpartition("__")[2] in own for name in params)
+
+
+# -- fits within a time limit ----------------------------------------------------------------------
+
+
+def fit_in_time(
+    estimator: Any, X: Any, y: Any, codes: Array, params: Any, until: float | None
+) -> tuple[Any, int]:
+    """Fit an estimator to as many rows as possible until a moment of the monotonic clock.
+
+    With a limit it is fitted to 400 rows first, whatever the time, then to more; the last fit that
+    ends in time counts. Returns the fitted estimator and its number of rows.
+    """
+    sizes, size = list[int](), FIRST_ROWS
+    while until is not None and 2 * size <= len(codes):
+        sizes.append(size)
+        size *= GROWTH
+    least, *larger = [*sizes, len(codes)]
+    model, known = _fit_some(estimator, X, y, codes, params, least), least
+    for size in larger:
+        try:
+            with limited(until):
+                model, known = _fit_some(estimator, X, y, codes, params, size), size
+        except Interrupted:
+            break
+    return model, known
+
+
+def _fit_some(estimator: Any, X: Any, y: Any, codes: Array, params: Any, size: int) -> Any:
+    if size >= len(codes):
+        return clone(estimator).fit(X, y, **params)
+    rows = stratified(codes, size)
+    given = check_method_params(X, params=params, indices=rows)
+    return clone(estimator).fit(safe_indexing(X, rows), safe_indexing(y, rows), **given)
+
+
+@contextmanager
+def limited(until: float | None) -> Iterator[None]:
+    """Make fits of this thread raise `Interrupted` at this moment of the monotonic clock."""
+    if until is None:
+        yield
+        return
+    if until <= time.monotonic():
+        raise Interrupted
+    halt = threading.Event()
+    timer = threading.Timer(until - time.monotonic(), halt.set)
+    timer.daemon = True
+    timer.start()
+    try:
+        with interruptible(halt):
+            yield
+    finally:
+        timer.cancel()

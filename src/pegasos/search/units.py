@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,35 +113,22 @@ class FoldAnswers(ClassifierMixin, BaseEstimator):
         self,
         classes: Array | None = None,
         labels: Array | None = None,
-        scores: Array | None = None,
-        probabilities: Callable[[], Array] | None = None,
+        scores: Any = None,
+        probabilities: Any = None,
     ) -> None:
-        self.classes = classes
-        self.labels = labels
-        self.scores = scores
-        self.probabilities = probabilities
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Return True: answers exist from the beginning."""
-        return True
-
-    @property
-    def classes_(self) -> Any:
-        """Class labels."""
-        return self.classes
+        self.classes_, self._labels = classes, labels
+        self._scores, self._probabilities = scores, probabilities
 
     def predict(self, X: Any) -> Any:
         """Return the predicted labels of the rows."""
-        return self.labels
+        return self._labels
 
-    @available_if(lambda self: self.scores is not None)
+    @available_if(lambda self: self._scores is not None)
     def decision_function(self, X: Any) -> Any:
         """Return the decision values of the rows."""
-        assert self.scores is not None
-        return self.scores[:, 0] if self.scores.shape[1] == 1 else self.scores
+        return self._scores[:, 0] if self._scores.shape[1] == 1 else self._scores
 
-    @available_if(lambda self: self.probabilities is not None)
-    def predict_proba(self, X: Any) -> Array:
+    @available_if(lambda self: self._probabilities is not None)
+    def predict_proba(self, X: Any) -> Any:
         """Return the class probabilities of the rows."""
-        assert self.probabilities is not None
-        return self.probabilities()
+        return self._probabilities()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pegasos.program.records.models import ModelCard
     from pegasos.program.records.runs import ErrorCount, EvaluationRecord
     from pegasos.program.saved_models import SavedModel
-    from pegasos.search.figures import Figure
+    from pegasos.search.estimates import Figure
 
     Array = np.ndarray[Any, Any]
 
@@ -234,7 +234,7 @@ def _answers(
 
 
 def _figure(metric: Metric, found: Answers, rows: Array, counts: Array) -> Figure:
-    from pegasos.search.figures import measured
+    from pegasos.search.estimates import measured
 
     parts = [
         None if each is None else each[rows]

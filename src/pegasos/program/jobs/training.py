@@ -39,7 +39,7 @@ from pegasos.program.terminal.options import (
     RunningOptions,
 )
 from pegasos.search.anatomy import anatomy
-from pegasos.search.figures import Figure, measured
+from pegasos.search.estimates import Figure, measured
 
 
 def train(

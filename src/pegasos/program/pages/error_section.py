@@ -6,8 +6,7 @@ from pegasos.metrics import Measure
 from pegasos.program.pages.blocks import Block, Table, Tile, columns
 from pegasos.program.pages.wording import interval, percent
 from pegasos.program.records.runs import ErrorCount
-from pegasos.search.estimates import Estimate
-from pegasos.search.figures import Figure
+from pegasos.search.estimates import Estimate, Figure
 
 
 def honest_tile(honest: Estimate | None, baseline: float | None) -> list[Tile]:

@@ -40,8 +40,7 @@ from pegasos.program.tables.dataset import Dataset
 from pegasos.program.tables.labels import label_texts
 from pegasos.search.anatomy import anatomy
 from pegasos.search.decisions import Threshold
-from pegasos.search.estimates import Estimate, held_out
-from pegasos.search.figures import Figure
+from pegasos.search.estimates import Estimate, Figure, held_out
 from pegasos.search.settings import Opaque, Setting
 from pegasos.sklearn_private import num_samples, safe_indexing
 

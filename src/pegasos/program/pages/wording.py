@@ -16,8 +16,7 @@ from pegasos.program.records.pages import DataRecord
 from pegasos.program.records.runs import CellRecord, Decision, ErrorCount, WholeRecord, is_sampled
 from pegasos.program.tables.description import UNBALANCED
 from pegasos.search.decisions import Threshold
-from pegasos.search.estimates import Estimate
-from pegasos.search.figures import Figure
+from pegasos.search.estimates import Estimate, Figure
 from pegasos.search.settings import Opaque, Part, Setting, Table
 
 _TITLES = {"lam": "λ", "n_iter": "steps (T)", "expand": "degree of expansion", "param": "parameter"}

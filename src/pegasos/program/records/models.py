@@ -15,8 +15,7 @@ from pegasos.program.records.runs import ErrorCount
 from pegasos.program.tables.dataset import Column
 from pegasos.search.anatomy import anatomy
 from pegasos.search.decisions import Threshold
-from pegasos.search.estimates import Estimate
-from pegasos.search.figures import Figure
+from pegasos.search.estimates import Estimate, Figure
 
 
 @dataclass(frozen=True)

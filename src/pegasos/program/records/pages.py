@@ -12,8 +12,7 @@ from pegasos.program.records.models import LearnerFacts
 from pegasos.program.records.runs import CellRecord, Decision, ErrorCount
 from pegasos.program.tables.description import Feature
 from pegasos.search.decisions import Threshold
-from pegasos.search.estimates import Estimate
-from pegasos.search.figures import Figure
+from pegasos.search.estimates import Estimate, Figure
 from pegasos.search.settings import Setting
 
 

@@ -15,8 +15,7 @@ from pegasos.program.records.decisions import CalibrationRecord
 from pegasos.program.tables.labels import label_texts
 from pegasos.search.advice import Advice
 from pegasos.search.decisions import Threshold
-from pegasos.search.estimates import Estimate, held_out
-from pegasos.search.figures import Figure
+from pegasos.search.estimates import Estimate, Figure, held_out
 from pegasos.search.settings import Setting
 
 T = TypeVar("T")

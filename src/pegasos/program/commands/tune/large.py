@@ -53,8 +53,8 @@ from pegasos.program.terminal import console, judging_values, option_values
 from pegasos.program.terminal.reproduction import expansion_degree, landmarks_of
 from pegasos.search.anatomy import anatomy
 from pegasos.search.decisions import carry_over
-from pegasos.search.limits import limited
 from pegasos.search.settings import Setting
+from pegasos.search.two_stage import limited
 
 Array = np.ndarray[Any, Any]
 

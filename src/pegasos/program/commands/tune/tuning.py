@@ -27,7 +27,7 @@ from pegasos.program.terminal import console, judging_values, option_values, out
 from pegasos.program.terminal.reproduction import scale_of
 from pegasos.search.anatomy import anatomy
 from pegasos.search.decisions import Aim, Threshold, carry_over
-from pegasos.search.limits import limited
+from pegasos.search.two_stage import limited
 
 #: Rows that tell how the scores of the refitted model compare with those before.
 SCALE_ROWS = 2000
