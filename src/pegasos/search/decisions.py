@@ -179,7 +179,10 @@ def expected_calibration_error(bins: list[tuple[float, float, int]]) -> float:
 
 @dataclass(frozen=True)
 class Aim:
-    """Aim of a threshold: a metric, or a wish: at least so much "precision" or "recall"."""
+    """Aim of a threshold: a metric, or a wish: at least so much "precision" or "recall".
+
+    A metric beside a wish only names the positive class.
+    """
 
     metric: Metric | None = None
     wish: str | None = None
@@ -205,12 +208,14 @@ class Aim:
         return cls(wish=name, least=least)
 
     def __str__(self) -> str:
-        return f"{self.wish} >= {self.least:g}" if self.metric is None else self.metric.name
+        if self.metric is None or self.wish is not None:
+            return f"{self.wish} >= {self.least:g}"
+        return self.metric.name
 
     def loss(self, rates: Rates) -> Array:
         """Return a number for each threshold, smaller for better ones; infinite if refused."""
         hits, alarms, missed = rates.hits, rates.alarms, rates.positives - rates.hits
-        if self.metric is None:
+        if self.metric is None or self.wish is not None:
             asked, other = np.nan_to_num(rates.precision), rates.recall
             asked, other = (asked, other) if self.wish == "precision" else (other, asked)
             return np.where(asked >= self.least, -other, np.inf)

@@ -59,7 +59,7 @@ class Moments:
     >>> for block in ([[1.0], [2.0]], [[np.nan], [6.0]]):
     ...     found.see(np.array(block))
     >>> found.count.tolist(), found.mean.tolist(), found.variance.tolist(), found.high.tolist()
-    ([3], [3.0], [4.666666666666667], [6.0])
+    ([3.0], [3.0], [4.666666666666667], [6.0])
     """
 
     _ARRAYS = ("count", "mean", "squares", "low", "high")
