@@ -103,6 +103,16 @@ def test_heatmaps_show_estimates_on_the_rows_of_the_first_stage():
     assert [row["stage"] for row in table.rows][:3] == [2, 2, 1]
 
 
+def test_variants_with_a_preparation_of_their_own_join_the_family_that_they_vary():
+    cells = fake(4).cells
+    robust = replace(cells[0].setting, preparation=(("scale", "robust"),))
+    variant = replace(cells[0], number=4, stage=3, setting=robust)
+    grid = Grid(points_of([*cells, variant]), measure_of(None), 0, 0)
+    assert [[point.number for point in family] for family in grid.families()] == [[0, 1, 2, 3, 4]]
+    (rows,) = heat_rows(grid).values()
+    assert {row["cell"] for row in rows} == {0, 1, 2, 3}
+
+
 def test_the_page_of_a_search_in_two_stages():
     X, y = make_blobs(400, centers=3, cluster_std=4.0, random_state=0)
     grid = {"kernel": [None, Gaussian(1.0), Gaussian(10.0)], "lam": [1e-3, 1e-2, 1e-1]}

@@ -41,15 +41,27 @@ class Grid:
         return next(point for point in self.points if point.number == self.best)
 
     def families(self) -> list[list[Point]]:
-        """Return the cells of each model, kind of kernel and preparation; the family with the best cell first."""
+        """Return the cells of each model, kind of kernel and preparation; the family with the best cell first.
+
+        Variants with a preparation of their own belong to the family of the grid that they vary.
+        """
         groups: dict[Any, list[Point]] = {}
-        for point in self.points:
-            groups.setdefault(_family(point), []).append(point)
+        for point in sorted(self.points, key=lambda point: not point.in_grid):
+            key = _family(point)
+            if key not in groups and not point.in_grid:
+                key = next((each for each in groups if each[:2] == key[:2]), key)
+            groups.setdefault(key, []).append(point)
+        family_of = {point.number: key for key, points in groups.items() for point in points}
         known = best_of_families(
-            self.points, _family, lambda point: point.estimate, self.measure.least
+            self.points,
+            lambda point: family_of[point.number],
+            lambda point: point.estimate,
+            self.measure.least,
         )
-        first = {_family(point): place for place, point in enumerate(known)}
-        return sorted(groups.values(), key=lambda each: first.get(_family(each[0]), len(first)))
+        first = {family_of[point.number]: place for place, point in enumerate(known)}
+        return sorted(
+            groups.values(), key=lambda each: first.get(family_of[each[0].number], len(first))
+        )
 
     def family_of_choice(self) -> list[Point]:
         return next(each for each in self.families() if self.choice in each)
