@@ -13,26 +13,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pegasos.studies.judging import judge
     from pegasos.studies.results import Claim, Figure, JudgedNumber, StudyResult
-    from pegasos.studies.running import Run, run_study
-    from pegasos.studies.study import Study
+    from pegasos.studies.running import Run, Study, run_study
 
 _HOMES = {
     "judging": ("judge",),
     "results": ("Claim", "Figure", "JudgedNumber", "StudyResult"),
-    "running": ("Run", "run_study"),
-    "study": ("Study",),
+    "running": ("Run", "Study", "run_study"),
 }
 
-__all__ = [
-    "Claim",
-    "Figure",
-    "JudgedNumber",
-    "Run",
-    "Study",
-    "StudyResult",
-    "judge",
-    "run_study",
-]
+__all__ = ["Claim", "Figure", "JudgedNumber", "Run", "Study", "StudyResult", "judge", "run_study"]
 
 
 def __getattr__(name: str) -> Any:

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+from scipy.stats import t
 
 from pegasos.studies.results import DIFFERS, EXACT, UNDECIDED, WITHIN_NOISE, JudgedNumber
 
@@ -63,22 +64,21 @@ def judge(
     """
     value, unit = float(printed), _last_digit(printed)
     values = np.atleast_1d(np.asarray(ours, dtype=np.float64))
-    mean = float(values.mean())
-    if rows is not None and not _is_possible(value, unit, rows):
-        note = _joined(f"impossible: {printed} is no multiple of 1/{rows}", note)
-    is_single_run = np.ndim(ours) > 0 and len(values) == 1
-    is_same = np.ptp(values) == 0 and _same_digits(value, mean, unit) and not is_single_run
-    if is_same or len(values) == 1:
-        verdict = EXACT if is_same else UNDECIDED if is_single_run else DIFFERS
-        kept = "" if verdict == EXACT else reason
-        joined = _joined(note, kept)
-        return JudgedNumber(name, value, mean, None, verdict, joined, runs=len(values))
-    probability = tail_probability(value, values, unit / 2)
-    verdict = WITHIN_NOISE if probability >= 0.05 else UNDECIDED if probability >= 0.01 else DIFFERS
-    kept = "" if verdict == WITHIN_NOISE else reason
-    noise, (low, high) = float(values.std(ddof=1)), central_interval(values)
-    joined = _joined(note, kept)
-    return JudgedNumber(name, value, mean, noise, verdict, joined, low, high, len(values))
+    mean, is_single_run = float(values.mean()), np.ndim(ours) > 0 and len(values) == 1
+    noise, low, high = None, None, None
+    if np.ptp(values) == 0 and _same_digits(value, mean, unit) and not is_single_run:
+        verdict = EXACT
+    elif len(values) == 1:
+        verdict = UNDECIDED if is_single_run else DIFFERS
+    else:
+        chance = tail_probability(value, values, unit / 2)
+        verdict = WITHIN_NOISE if chance >= 0.05 else UNDECIDED if chance >= 0.01 else DIFFERS
+        noise, (low, high) = float(values.std(ddof=1)), central_interval(values)
+    is_possible = rows is None or _is_possible(value, unit, rows)
+    impossible = "" if is_possible else f"impossible: {printed} is no multiple of 1/{rows}"
+    kept = "" if verdict in (EXACT, WITHIN_NOISE) else reason
+    words = "; ".join(part for part in (impossible, note, kept) if part)
+    return JudgedNumber(name, value, mean, noise, verdict, words, low, high, len(values))
 
 
 def tail_probability(printed: float, values: Array, half_unit: float = 0.0) -> float:
@@ -87,12 +87,10 @@ def tail_probability(printed: float, values: Array, half_unit: float = 0.0) -> f
         below = np.sum(values <= printed + half_unit)
         above = np.sum(values >= printed - half_unit)
         return float(min(1.0, 2 * (min(below, above) + 1) / (len(values) + 1)))
-    from scipy.stats import t
-
     distance = max(0.0, abs(printed - float(values.mean())) - half_unit)
-    scale = float(values.std(ddof=1)) * np.sqrt(1 + 1 / len(values))
     if distance <= 1e-12:
         return 1.0
+    scale = _next_run_scale(values)
     return float(2 * t.sf(distance / scale, len(values) - 1)) if scale > 0 else 0.0
 
 
@@ -101,18 +99,18 @@ def central_interval(values: Array) -> tuple[float, float]:
     if len(values) >= RANKED_RUNS:
         low, high = np.quantile(values, [0.025, 0.975])
         return float(low), float(high)
-    from scipy.stats import t
+    reach = float(t.ppf(0.975, len(values) - 1)) * _next_run_scale(values)
+    return float(values.mean()) - reach, float(values.mean()) + reach
 
-    mean, scale = float(values.mean()), float(values.std(ddof=1)) * np.sqrt(1 + 1 / len(values))
-    reach = float(t.ppf(0.975, len(values) - 1)) * scale
-    return mean - reach, mean + reach
+
+def _next_run_scale(values: Array) -> float:
+    """Return the scale of Student's t distribution of a further run."""
+    return float(values.std(ddof=1)) * float(np.sqrt(1 + 1 / len(values)))
 
 
 def _last_digit(printed: str | float) -> float:
     """Return the value of one unit of the last printed digit."""
-    exponent = Decimal(str(printed)).as_tuple().exponent
-    assert isinstance(exponent, int)
-    return float(Decimal(1).scaleb(exponent))
+    return 10.0 ** int(Decimal(str(printed)).as_tuple().exponent)
 
 
 def _same_digits(printed: float, ours: float, unit: float) -> bool:
@@ -126,7 +124,3 @@ def _is_possible(printed: float, unit: float, rows: int) -> bool:
     """Return whether a count of errors in this many rows gives the printed number."""
     around = int(printed * rows)
     return any(_same_digits(printed, count / rows, unit) for count in (around, around + 1))
-
-
-def _joined(*parts: str) -> str:
-    return "; ".join(part for part in parts if part)

@@ -113,7 +113,8 @@ class StudyResult:
         out = far + sum(number.verdict == UNDECIDED for number in judged)
         return (
             f"{len(judged)} numbers are judged against noise: {out} lie outside the central 95 % "
-            f"({0.05 * len(judged):.1f} expected by chance), {far} outside 99 % ({0.01 * len(judged):.1f} expected)."
+            f"({0.05 * len(judged):.1f} expected by chance), {far} outside 99 % "
+            f"({0.01 * len(judged):.1f} expected)."
         )
 
     def files(self) -> Iterator[tuple[str, list[dict[str, Any]]]]:

@@ -1,11 +1,12 @@
-"""Run a study: sweeps that resume, and a collection of numbers, claims and figures."""
+"""Declare and run a study: sweeps that resume, and a collection of numbers, claims and figures."""
 
 from __future__ import annotations
 
 import re
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,34 @@ from pegasos.search.store import fingerprint
 from pegasos.search.sweep import SweepCV
 from pegasos.studies.judging import judge
 from pegasos.studies.results import Best, Claim, Figure, JudgedNumber, StudyResult
-from pegasos.studies.study import Study
 
-Array = np.ndarray[Any, Any]
+Row = dict[str, Any]
+Log = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Study:
+    """Protocol on one data set.
+
+    Parameters
+    ----------
+    name : str
+        Short name; the default folder of its results.
+    title : str
+        Heading of its page.
+    data : str
+        A named set or a file.
+    protocol : str
+        Description of the protocol, in one paragraph.
+    run : callable
+        Called with a `Run`; runs the protocol and adds numbers, claims and figures.
+    """
+
+    name: str
+    title: str
+    data: str
+    protocol: str
+    run: Callable[[Run], None]
 
 
 def run_study(
@@ -32,7 +58,7 @@ def run_study(
     folder: str | Path,
     seeds: int = 5,
     jobs: int | None = None,
-    log: Callable[[str], None] = lambda text: None,
+    log: Log = lambda text: None,
 ) -> StudyResult:
     """Run a study on rows X with labels y.
 
@@ -55,17 +81,12 @@ def run_study(
     -------
     StudyResult
         Numbers with verdicts, claims and figures.
-
-    See Also
-    --------
-    Study : Declaration of a study.
     """
     run = Run(study, X, y, Path(folder), seeds, jobs, log)
-    begin = time.perf_counter()
     study.run(run)
     if words := run.result.noise_words():
         run.note(words)
-    run.result.seconds = round(time.perf_counter() - begin, 1)
+    run.result.seconds = round(run.elapsed(), 1)
     return run.result
 
 
@@ -73,26 +94,22 @@ class Run:
     """Running study: its rows, its searches, and the result it fills."""
 
     def __init__(
-        self,
-        study: Study,
-        X: Any,
-        y: Any,
-        folder: Path,
-        seeds: int,
-        jobs: int | None,
-        log: Callable[[str], None],
+        self, study: Study, X: Any, y: Any, folder: Path, seeds: int, jobs: int | None, log: Log
     ) -> None:
         self.X = X if sparse.issparse(X) else np.asarray(X)
         self.y, self.folder = np.asarray(y), folder
         self.seeds, self.jobs = range(seeds), jobs
-        self.result = StudyResult(
-            study.name, study.title, study.protocol, study.data, len(self.y), seeds
-        )
-        self._log, self._name, self._begin = log, study.name, time.perf_counter()
+        about = (study.name, study.title, study.protocol, study.data)
+        self.result = StudyResult(*about, rows=len(self.y), seeds=seeds)
+        self._log, self._begin = log, time.perf_counter()
+
+    def elapsed(self) -> float:
+        """Return the seconds since the study began."""
+        return time.perf_counter() - self._begin
 
     def log(self, text: str) -> None:
         """Report progress."""
-        self._log(f"{self._name}: {text} ({time.perf_counter() - self._begin:.0f} s)")
+        self._log(f"{self.result.study}: {text} ({self.elapsed():.0f} s)")
 
     def sweep(
         self,
@@ -138,29 +155,23 @@ class Run:
         anatomy(estimator).learner.set_params(random_state=0 if seed is None else seed)
         parts = [re.sub(r"\W+", "-", name), fingerprint(X)[:8], str(seed)]
         options = {"refit": False, "n_jobs": self.jobs, **options}
-        search = SweepCV(
-            estimator, grid, cv=cv, store=self.folder / "store" / "-".join(parts), **options
-        )
+        store = self.folder / "store" / "-".join(parts)
         with warnings.catch_warnings(action="ignore"):  # a report's grid may end at its best cell
-            return search.fit(X, y)
+            return SweepCV(estimator, grid, cv=cv, store=store, **options).fit(X, y)
 
-    def number(
-        self, name: str, printed: str | float, ours: float | Sequence[float] | Array, **facts: Any
-    ) -> JudgedNumber:
+    def number(self, name: str, printed: str | float, ours: Any, **facts: Any) -> JudgedNumber:
         """Judge a printed number and add it to the result; the parameters are those of `judge`."""
         self.result.numbers.append(judge(name, printed, ours, **facts))
         return self.result.numbers[-1]
 
-    def claim(self, claim: str, verdict: str, evidence: str, source: str = "report") -> None:
-        """Add a claim to the result; the parameters are the fields of `Claim`."""
-        self.result.claims.append(Claim(claim, verdict, evidence, source))
+    def claim(self, claim: str, verdict: bool | str, evidence: str, source: str = "report") -> None:
+        """Add a claim; the parameters are the fields of `Claim`, the verdict may be a bool."""
+        words = verdict if isinstance(verdict, str) else "holds" if verdict else "does not hold"
+        self.result.claims.append(Claim(claim, words, evidence, source))
 
-    def figure(
-        self, kind: str, title: str, rows: Iterable[Mapping[str, Any]], **options: Any
-    ) -> None:
+    def figure(self, kind: str, title: str, rows: Iterable[Row], **options: Any) -> None:
         """Add a table or chart to the result; the parameters are the fields of `Figure`."""
-        listed = [dict(row) for row in rows]
-        self.result.figures.append(Figure(kind, title, listed, **options))
+        self.result.figures.append(Figure(kind, title, [dict(row) for row in rows], **options))
 
     def note(self, text: str) -> None:
         """Add a paragraph to the summary."""
@@ -172,7 +183,7 @@ class Run:
 
     def compare(
         self, models: Mapping[str, tuple[Any, Any]], *, test_size: float = 0.2, folds: int = 5
-    ) -> list[dict[str, Any]]:
+    ) -> list[Row]:
         """Tune each model by cross-validation on training rows and evaluate it on test rows.
 
         Parameters
@@ -191,48 +202,37 @@ class Run:
             first seed, the mean errors over seeds, and in "test errors" those of each seed. Also
             added as a table and a chart.
         """
-        found = [
-            self._tuned(name, estimator, grid, test_size, folds)
-            for name, (estimator, grid) in models.items()
-        ]
+        found = [self._tune(name, model, test_size, folds) for name, model in models.items()]
         found.sort(key=lambda row: row["cross-validated error"])
         rows = [{key: row[key] for key in row if key != "test errors"} for row in found]
         caption = (
-            f"Mean errors over {len(self.seeds)} seeds. Settings are chosen by {folds}-fold cross-validation on the "
-            f"training rows; the test rows ({test_size:.0%}) take no part in a choice."
+            f"Mean errors over {len(self.seeds)} seeds. Settings are chosen by {folds}-fold "
+            f"cross-validation on the training rows; the test rows ({test_size:.0%}) take no part."
         )
         self.figure("table", "Models", rows, caption=caption)
         self.figure("bars", "Test error", rows, x="model", y="test error", caption=caption)
         return found
 
-    def _tuned(
-        self, name: str, estimator: Any, grid: Any, test_size: float, folds: int
-    ) -> dict[str, Any]:
-        found, settings = [], []
+    def _tune(self, name: str, model: tuple[Any, Any], test_size: float, folds: int) -> Row:
+        errors, setting = [], ""
         for seed in self.seeds:
             train, test = train_test_split(
                 np.arange(len(self.y)), test_size=test_size, random_state=seed, stratify=self.y
             )
             cv = StratifiedKFold(folds, shuffle=True, random_state=seed)
-            parts = self.X[train], self.y[train]
-            search = self.sweep(
-                name, estimator, grid, cv, seed=seed, X=parts[0], y=parts[1], refit=True
-            )
-            model = search.best_estimator_
-            errors = [1 - model.score(self.X[rows], self.y[rows]) for rows in (train, test)]
-            found.append([1 - search.best_score_, *errors])
-            settings.append(search.best_params_)
-        cv_error, train_error, test_error = np.mean(found, axis=0)
-        spread = float(np.std([row[2] for row in found], ddof=1)) if len(found) > 1 else None
-        setting = ", ".join(
-            f"{key.rpartition('__')[2]}={value!r}" for key, value in settings[0].items()
-        )
+            rows = {"X": self.X[train], "y": self.y[train]}
+            search = self.sweep(name, *model, cv, seed=seed, refit=True, **rows)
+            scores = [search.score(self.X[part], self.y[part]) for part in (train, test)]
+            errors.append([1 - search.best_score_, 1 - scores[0], 1 - scores[1]])
+            chosen = {key.rpartition("__")[2]: value for key, value in search.best_params_.items()}
+            setting = setting or ", ".join(f"{key}={value!r}" for key, value in chosen.items())
+        names = ("cross-validated error", "training error", "test error")
+        means = (round(float(mean), 5) for mean in np.mean(errors, axis=0))
+        tested = [row[2] for row in errors]
         return {
             "model": name,
             "setting": setting,
-            "cross-validated error": round(float(cv_error), 5),
-            "training error": round(float(train_error), 5),
-            "test error": round(float(test_error), 5),
-            "± over seeds": None if spread is None else round(spread, 5),
-            "test errors": [row[2] for row in found],
+            **dict(zip(names, means, strict=True)),
+            "± over seeds": round(float(np.std(tested, ddof=1)), 5) if len(tested) > 1 else None,
+            "test errors": tested,
         }

@@ -17,7 +17,7 @@ EPOCHS = [10]
 
 
 def model(learner, degree=1, **grid):
-    """A learner on standardized features and their products up to a degree, and the grid that is searched."""
+    """Return a learner on standardized features and their products, and the grid to search."""
     steps = [
         ("scale", StandardScaler()),
         ("expand", PolynomialFeatures(degree, include_bias=False)),
@@ -41,26 +41,27 @@ MODELS = {
 def run(study):
     """Tune each model on training rows, evaluate the choice on test rows, and check claims."""
     rows = study.compare(MODELS, test_size=0.2, folds=5)
-    errors = {row["model"]: row["test error"] for row in rows}  # means; row["test errors"]: one per seed
+    errors = {row["model"]: row["test error"] for row in rows}  # means over the seeds
     gain = errors["pegasos"] - errors["kernel pegasos"]
     verdict = "holds" if gain > 0 else "does not hold"
     study.claim("a kernel lowers the error", verdict, f"by {gain:.4f}", source="ours")
-    # To compare with a printed number: study.number("table 1", "0.043", rows[0]["test errors"])
+    # To compare the errors of all seeds with a printed number:
+    # study.number("table 1", "0.043", rows[0]["test errors"])
 
 
 STUDY = Study(
     name=@NAME@,
     title=@TITLE@,
     data=@SOURCE@,
-    protocol="One fifth of the rows is the test part, drawn by class anew for each seed. Settings are chosen by 5-fold "
-    "cross-validation on the training rows.",
+    protocol="One fifth of the rows, drawn by class anew for each seed, is the test part. Settings "
+    "are chosen by 5-fold cross-validation on the training rows.",
     run=run,
 )
 '''
 
 
 def make_template(name: str, file: str, data: str) -> str:
-    """Return a study as Python text; what comes from outside is quoted as Python quotes it."""
+    """Return the Python text of a study; name and data are inserted as quoted literals."""
     words = {"@DATA@": _comment(data), "@FILE@": _comment(file), "@NAME@": repr(name)}
     words |= {"@TITLE@": repr(f"Eight models on {data}"), "@SOURCE@": repr(data)}
     text = _TEXT
@@ -70,5 +71,5 @@ def make_template(name: str, file: str, data: str) -> str:
 
 
 def _comment(text: str) -> str:
-    """Return text that may stand inside the docstring of the file."""
+    """Return text without characters that would end the docstring of the file."""
     return "".join(char for char in text if char.isprintable()).replace("\\", "/").replace('"', "'")

@@ -41,15 +41,16 @@ def command(
     ] = 5,
     jobs: Annotated[int | None, option("N", "Threads. It never changes a result.", min=1)] = None,
 ) -> None:
-    """Run a study of your own: a Python file with a protocol, printed numbers to compare with, and claims.
+    """Run a study of your own: a Python file with a protocol, printed numbers and claims.
 
     \b
     Examples:
       pegasos study new mine.py --data my.csv      a template with eight models
       pegasos study mine.py -o runs/mine
 
-    The folder gets report.html, results.json and tables as CSV. The same command resumes an interrupted run. The five
-    published studies are in the folder studies/ of the repository: python -m studies usps_kernels -o DIR.
+    The folder gets report.html, results.json and tables as CSV. The same command resumes an
+    interrupted run. The five published studies are in the folder studies/ of the repository:
+    python -m studies usps_kernels -o DIR.
     """
     from pegasos.program.views import give
 
@@ -86,12 +87,14 @@ def read_study(file: str) -> Study:
     path = Path(file)
     if file in (*PUBLISHED, "all", "list"):
         raise UsageError(
-            f"the published studies ({', '.join(PUBLISHED)}) are in the folder studies/ of the repository: "
-            f"in a clone, run `python -m studies {'all' if file == 'list' else file} -o DIR`."
+            f"the published studies ({', '.join(PUBLISHED)}) are in the folder studies/ of the "
+            f"repository: in a clone, run "
+            f"`python -m studies {'all' if file == 'list' else file} -o DIR`."
         )
     if path.suffix != ".py" or not path.is_file():
         raise UsageError(
-            f"there is no study {shown(file)}. `pegasos study new mine.py --data DATA` writes one to start from."
+            f"there is no study {shown(file)}. "
+            "`pegasos study new mine.py --data DATA` writes one to start from."
         )
     spec = importlib.util.spec_from_file_location(f"study_{path.stem}", path)
     assert spec is not None and spec.loader is not None
@@ -148,7 +151,7 @@ def run_to_folder(study: Study, folder: str, seeds: int, jobs: int | None) -> St
 
 
 def _load(source: str) -> Any:
-    """Load a named set or a file; categories and missing values are encoded, as studies take numbers."""
+    """Load a named set or a file; encode categories and missing values as numbers."""
     from pegasos.program.datasets import load
     from pegasos.program.pipelines import make_encoder
     from pegasos.program.tables.dataset import Column
