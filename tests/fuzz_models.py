@@ -143,7 +143,7 @@ def seeds() -> list[bytes]:
             files.append(path.read_bytes())
         for table, options in (
             (numbers(60), "-m sdca --kernel gaussian:2"),
-            (messy(60), "-m logistic --epochs 2"),
+            (messy(60), "-m pegasos-logistic --epochs 2"),
             (numbers(60), "-m pegasos --n-iter 50 --expand 2 --scale normalize"),
         ):
             data = written_table(table, Path(folder) / "table.csv")
@@ -152,7 +152,7 @@ def seeds() -> list[bytes]:
         for number, (table, options) in enumerate(
             (
                 (numbers(90), "--threshold recall=0.7 --positive yes"),
-                (numbers(90), "--cost yes>no:5,no>yes:1"),
+                (numbers(90), "--error-cost yes>no:5,no>yes:1"),
             )
         ):
             data = written_table(table, Path(folder) / "table.csv")

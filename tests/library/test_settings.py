@@ -374,7 +374,7 @@ def test_what_options_cannot_say_gets_no_command_line() -> None:
         ["--label", "kind"],
     )
     assert line == (
-        "pegasos train 'my file.csv' -m logistic --lam 0.001 --average 0.25 --n-iter 7 --scale none --label kind --seed 3"
+        "pegasos train 'my file.csv' -m pegasos-logistic --lam 0.001 --average 0.25 --n-iter 7 --scale none --label kind --seed 3"
     )
 
 

@@ -233,7 +233,7 @@ def test_models_tells_formulas_and_the_other_names(folder):
     assert {row["name"] for row in fine("models", "--json").json["models"]} >= {
         "perceptron",
         "pegasos",
-        "logistic",
+        "pegasos-logistic",
         "sdca",
     }
 
@@ -374,7 +374,7 @@ def test_more_memory_than_there_is_anywhere(tmp_path: Path) -> None:
         (("--max-time", "nan"), "--max-time must be a number of seconds above 0"),
         (("--max-time", "-1"), "--max-time must be a number of seconds above 0"),
         (("--workers", "99999999999"), "--workers starts processes on this machine"),
-        (("--cost", "yes>no:1e308,no>yes:1"), "costs must be numbers from 0 to 1e+100"),
+        (("--error-cost", "yes>no:1e308,no>yes:1"), "costs must be numbers from 0 to 1e+100"),
     ],
 )
 def test_numbers_that_would_overflow_later(

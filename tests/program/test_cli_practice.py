@@ -110,7 +110,7 @@ def test_a_useful_model_is_not(tmp_path, monkeypatch):
             "churned",
             marks=pytest.mark.slow,
         ),
-        (("--cost", "churned>stayed:9,stayed>churned:1"), "cost", None),
+        (("--error-cost", "churned>stayed:9,stayed>churned:1"), "cost", None),
     ],
 )
 def test_metrics_are_chosen_by_and_shown(table, options, metric, positive):
@@ -182,18 +182,21 @@ def test_class_weights_are_an_axis(table):
             ("--metric", "f1", "--positive", "gone"),
             "there is no class 'gone'; there are churned, stayed.",
         ),
-        (("--positive", "churned"), "error looks at all of them"),
-        (("--metric", "cost"), "--metric cost needs --cost"),
-        (("--metric", "f1", "--cost", "a>b:1"), "--cost is for the metric cost, not for f1"),
-        (("--cost", "churned>gone:1"), "there is no class 'gone'"),
-        (("--cost", "churned>stayed:-1"), "not below 0"),
-        (("--cost", "costs.csv"), "No such file"),
-        (("--cost", ">:"), "write true>answered:cost"),
+        (("--positive", "churned"), "--positive is for metrics of one class"),
+        (("--metric", "cost"), "--metric cost needs --error-cost"),
+        (
+            ("--metric", "f1", "--error-cost", "a>b:1"),
+            "--error-cost is for the metric cost, not for f1",
+        ),
+        (("--error-cost", "churned>gone:1"), "there is no class 'gone'"),
+        (("--error-cost", "churned>stayed:-1"), "a cost must be >= 0"),
+        (("--error-cost", "costs.csv"), "No such file"),
+        (("--error-cost", ">:"), "write true>predicted:cost"),
         (("--threshold", "beauty"), "precision=0.9 or recall=0.8"),
         (("--threshold", "precision=2"), "precision=0.9 or recall=0.8"),
         (
             ("--metric", "matthews_corrcoef", "--positive", "churned"),
-            "no meaning for scikit-learn's matthews_corrcoef",
+            "--positive does not apply to scikit-learn's matthews_corrcoef",
         ),
     ],
 )
@@ -205,13 +208,13 @@ def test_what_makes_no_sense_is_refused(table, options, why):
 
 @pytest.mark.slow
 def test_costs_come_from_a_file_too(table):
-    Path("costs.csv").write_text("true,answered,cost\nchurned,stayed,9\nstayed,churned,1\n")
-    one = fine("tune", table, *LINEAR, "--cost", "costs.csv", "--json", "-o", "one").json
+    Path("costs.csv").write_text("true,predicted,cost\nchurned,stayed,9\nstayed,churned,1\n")
+    one = fine("tune", table, *LINEAR, "--error-cost", "costs.csv", "--json", "-o", "one").json
     other = fine(
         "tune",
         table,
         *LINEAR,
-        "--cost",
+        "--error-cost",
         "churned>stayed:9,stayed>churned:1",
         "--json",
         "-o",

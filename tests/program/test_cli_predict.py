@@ -27,8 +27,8 @@ def models(tmp_path, monkeypatch):
         written(numbers(), tmp_path / "plain.csv"),
         written(messy(), tmp_path / "messy.csv"),
     )
-    fine("train", plain, "-m", "logistic", "--kernel", "gaussian", "-o", "plain.model")
-    fine("train", mixed, "-m", "logistic", "-o", "messy.model")
+    fine("train", plain, "-m", "pegasos-logistic", "--kernel", "gaussian", "-o", "plain.model")
+    fine("train", mixed, "-m", "pegasos-logistic", "-o", "messy.model")
     fine("train", plain, "-m", "sdca", "-o", "hinge.model")
     return tmp_path
 

@@ -253,6 +253,15 @@ print("light")
     assert done.stdout == "light\n", done.stderr
 
 
+def test_help_of_tune_lists_about_ten_common_options_first():
+    lines = fine("tune", "--help").out.splitlines()
+    titles = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
+    sections = ["Data:", "Model:", "Search:", "Resources:", "Output:"]
+    assert titles == ["Arguments:", "Options:", *sections]
+    common = lines[lines.index("Options:") + 1 : lines.index("Data:")]
+    assert 8 <= sum(line.startswith("  -") for line in common) <= 11
+
+
 def test_the_page_of_a_run_loads_no_learner(tmp_path):
     """Records are read as they are: scikit-learn and what comes with it took more than half of the time."""
     written(numbers(), tmp_path / "my.csv")
@@ -311,7 +320,7 @@ def test_output_that_cannot_show_a_letter_is_no_error():
 
 LADDER = [
     [*model, *more]
-    for model in (["-m", "perceptron"], ["-m", "pegasos"], ["-m", "logistic"])
+    for model in (["-m", "perceptron"], ["-m", "pegasos"], ["-m", "pegasos-logistic"])
     for more in ([], ["--expand", "2"])
 ]
 LADDER += [["-m", model, "--kernel", "polynomial:3"] for model in ("perceptron", "pegasos")]

@@ -294,6 +294,17 @@ def test_the_same_in_npz(tmp_path, monkeypatch):
     assert errors("own.npz", "own.model")[0] == told
 
 
+def test_pool_uses_all_rows_of_a_file_with_its_own_test_group(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = numbers(200)
+    X, y = frame.select("a", "b", "c").to_numpy(), (frame["y"] == "yes").to_numpy().astype(int)
+    np.savez("own.npz", X=X[:130], y=y[:130], X_test=X[130:], y_test=y[130:])
+    told = fine("train", "own.npz", "--pool", "--json").json["errors"]
+    assert (told["training"]["rows"], told["test"]["rows"]) == (160, 40)
+    every = fine("train", "own.npz", "--pool", "--test-size", "0", "-o", "every.model", "--json")
+    assert every.json["errors"]["training"]["rows"] == 200
+
+
 def test_groups_stay_together(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     frame = numbers(200).with_columns(person=pl.Series(np.arange(200) // 8))

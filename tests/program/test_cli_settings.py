@@ -25,16 +25,16 @@ def table(tmp_path, monkeypatch):
     [
         (
             ["-m", "perceptron", "--lam", "1"],
-            "--lam means nothing to perceptron; it is for pegasos",
+            "--lam does not apply to perceptron; it is for pegasos",
         ),
-        (["-m", "perceptron", "--n-iter", "10"], "--n-iter means nothing to perceptron"),
+        (["-m", "perceptron", "--n-iter", "10"], "--n-iter does not apply to perceptron"),
         (
             ["-m", "sdca", "--average", "yes"],
-            "--average means nothing to sdca; it is for perceptron, pegasos, logistic",
+            "--average does not apply to sdca; it is for perceptron, pegasos, pegasos-logistic",
         ),
-        (["-m", "pegasos", "--tol", "0.1"], "--tol means nothing to pegasos"),
-        (["-m", "sdca", "--projection"], "--projection means nothing to sdca"),
-        (["-m", "sdca", "--batch-size", "3"], "--batch-size means nothing to sdca"),
+        (["-m", "pegasos", "--tol", "0.1"], "--tol does not apply to pegasos"),
+        (["-m", "sdca", "--projection"], "--projection does not apply to sdca"),
+        (["-m", "sdca", "--batch-size", "3"], "--batch-size does not apply to sdca"),
         (["--lam", "1,2"], "--lam has 2 values, and train takes one"),
         (["--C", "1:10:3"], "--lam has 3 values"),
         (["--kernel", "gaussian:1,2"], "--kernel has 2 values"),
@@ -51,8 +51,28 @@ def table(tmp_path, monkeypatch):
         (["--tol", "0"], "--tol must be"),
         (["--drop-outliers", "-1"], "--drop-outliers must be"),
         (
-            ["--sampling", "in-order"],
-            "--sampling must be permutation or fixed-permutation or uniform",
+            ["--sampling", "sorted"],
+            "--sampling must be uniform, permutation, fixed-permutation or in-order",
+        ),
+        (
+            ["-m", "perceptron", "--sampling", "uniform"],
+            "--sampling of perceptron must be permutation or in-order",
+        ),
+        (["-m", "pegasos", "--learning-rate", "2"], "--learning-rate does not apply to pegasos"),
+        (["-m", "perceptron", "--learning-rate", "0"], "--learning-rate must be"),
+        (["--intercept", "maybe"], "--intercept must be yes, no or free"),
+        (
+            ["-m", "pegasos", "--intercept", "free"],
+            "--intercept free is for sdca, sdca-logistic; pegasos takes yes or no",
+        ),
+        (["-m", "logistic"], "sdca-logistic finds the exact optimum"),
+        (["--cost", "2"], "there is no option --cost: use --error-cost COSTS, or --C C"),
+        (["--folds", "3"], "use --cv K"),
+        (["--degree", "3"], "use --kernel polynomial:N, or --expand N"),
+        (["--gamma", "3"], "use --kernel gaussian:gamma=G"),
+        (
+            ["--kernel", "linear", "--landmarks", "9"],
+            "--landmarks approximates a kernel",
         ),
         (["--scale", "standard"], "--scale must be none, normalize, standardize or robust"),
         (["-m", "pegasos", "--average", "2"], "--average must be no, yes or a share"),
@@ -75,7 +95,7 @@ def test_misuse_ends_with_2_and_writes_nothing(table, options, why):
 
 
 def test_misuse_is_found_before_data_are_read():
-    assert "means nothing" in call("train", "nowhere.csv", "-m", "perceptron", "--lam", "1").err
+    assert "does not apply" in call("train", "nowhere.csv", "-m", "perceptron", "--lam", "1").err
     assert "has 2 values" in call("train", "nowhere.csv", "--lam", "1,2").err
     assert "nor a scorer of scikit-learn" in call("tune", "nowhere.csv", "--scoring", "beauty").err
 
@@ -170,6 +190,34 @@ def test_options_reach_the_learner(table):
     assert found.random_state == 5
     assert {str(key): value for key, value in found.class_weight.items()} == {"yes": 2.0, "no": 1.0}
     assert repr(found.kernel) == "Polynomial(degree=2, coef0=0.0)"
+
+
+def test_perceptron_of_the_reports(table):
+    """Rows in their order, a learning rate, no intercept, the last vector."""
+    options = ("--sampling", "in-order", "--learning-rate", "0.5", "--intercept", "no")
+    answer = fine("train", table, "-m", "perceptron", *options, "--average", "no", "--json").json
+    found = read_model(answer["model"]).estimator.steps[-1][1]
+    assert (found.shuffle, found.learning_rate, found.fit_intercept) == (False, 0.5, False)
+    assert found.average is False
+    assert np.all(found.intercept_ == 0)
+
+
+@pytest.mark.parametrize("model", ["pegasos", "sdca", "sdca-logistic"])
+def test_rows_in_order_and_no_intercept(table, model):
+    options = ("-m", model, "--sampling", "in-order", "--intercept", "no", "--json")
+    found = read_model(fine("train", table, *options).json["model"]).estimator.steps[-1][1]
+    assert found.sampling == "in-order"
+    assert np.all(found.intercept_ == 0)
+
+
+def test_free_intercept_is_that_of_svc(table):
+    options = ("--intercept", "free", "--C", "2", "--kernel", "gaussian:3", "--tol", "1e-6")
+    model = read_model(fine("train", table, *options, "--test-size", "0", "--json").json["model"])
+    frame = numbers()
+    X, y = frame.select("a", "b", "c").to_numpy(), frame["y"].to_numpy()
+    scaled = StandardScaler().fit_transform(X)
+    theirs = SVC(C=2, gamma=1 / 6, tol=1e-8).fit(scaled, y).decision_function(scaled)
+    np.testing.assert_allclose(model.estimator.decision_function(X), theirs, atol=1e-2)
 
 
 @pytest.mark.parametrize(

@@ -155,7 +155,7 @@ def test_several_models_and_expansions(table):
         "-m",
         "pegasos",
         "-m",
-        "logistic",
+        "pegasos-logistic",
         "--expand",
         "1,2,3",
         "--kernel",
@@ -168,7 +168,7 @@ def test_several_models_and_expansions(table):
     families = {(cell.setting.model, expansion_degree(cell.setting)) for cell in record.leading()}
     assert families == {
         (model, degree)
-        for model in ("perceptron", "pegasos", "logistic")
+        for model in ("perceptron", "pegasos", "pegasos-logistic")
         for degree in (None, 2, 3)
     }
     assert (
@@ -180,7 +180,18 @@ def test_several_models_and_expansions(table):
 
 def test_more_families_than_a_table_shows(table):
     kernels = [each for degree in range(1, 4) for each in ("--kernel", f"polynomial:{degree}")]
-    models = ("-m", "perceptron", "-m", "pegasos", "-m", "logistic", "-m", "sdca", "--epochs", "1")
+    models = (
+        "-m",
+        "perceptron",
+        "-m",
+        "pegasos",
+        "-m",
+        "pegasos-logistic",
+        "-m",
+        "sdca",
+        "--epochs",
+        "1",
+    )
     answer = fine("tune", table, *models, *kernels, "--expand", "1,2,3,4", "--cv", "2")
     assert "4 more in" in answer.out
 

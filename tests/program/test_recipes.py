@@ -238,5 +238,7 @@ def test_a_grid_of_every_model_can_be_swept(make, model):
     learner = sweep.best_params_[f"{recipe.prefix}learner"]
     assert isinstance(
         learner,
-        {"perceptron": Perceptron, "pegasos": Pegasos, "logistic": Pegasos}.get(model, SDCA),
+        {"perceptron": Perceptron, "pegasos": Pegasos, "pegasos-logistic": Pegasos}.get(
+            model, SDCA
+        ),
     )

@@ -50,6 +50,8 @@ class Declaration:
     keeps_coefficients: bool = False
     #: Whether fit_intercept may be "free", an intercept that is not regularized.
     free_intercept: bool = False
+    #: Values on the command line and in Python, for settings in which they differ.
+    translations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     #: Epochs, or numbers of passes, that a search tries where nothing is asked for.
     usual_epochs: tuple[int, ...] = ()
     fitted_numbers: tuple[str, ...] = ()
@@ -72,6 +74,7 @@ LOSS_ALIASES = {"log_loss": "logistic"}
 _EVERY = {
     "kernel": "kernel",
     "class_weight": "class_weight",
+    "intercept": "fit_intercept",
     "memory": "memory",
     "seed": "random_state",
 }
@@ -82,7 +85,14 @@ _CLIP, _NEWTON = "a = clip(a + (1 - y s)/K(x,x), 0, C)", "Newton steps on one a 
 PERCEPTRON = Declaration(
     learner="Perceptron",
     models=(Model("perceptron", "y s <= 0: w += y x", "none", "Perceptron"),),
-    options={**_EVERY, "epochs": "epochs", "average": "average"},
+    options={
+        **_EVERY,
+        "epochs": "epochs",
+        "average": "average",
+        "learning_rate": "learning_rate",
+        "sampling": "shuffle",
+    },
+    translations={"sampling": {"permutation": True, "in-order": False}},
     shared=("epochs",),
     stops=("epochs",),
     unit="epochs",
@@ -101,7 +111,7 @@ PEGASOS = Declaration(
             {"loss": "hinge"},
         ),
         Model(
-            "logistic",
+            "pegasos-logistic",
             "w = (1 - 1/t) w + σ(-y s) y x/(λ t)",
             _LOGISTIC,
             "SGDClassifier(loss='log_loss')",
@@ -134,7 +144,7 @@ SDCA = Declaration(
         Model(
             "sdca-logistic",
             _NEWTON,
-            "as logistic, with a certificate",
+            "as pegasos-logistic, with a certificate",
             "LogisticRegression",
             {"loss": "logistic"},
         ),
@@ -180,7 +190,12 @@ def make_learner(model: str, settings: Mapping[str, Any]) -> Any:
             raise ValueError(
                 f"the model {model} has no setting {name!r}; it has {', '.join(sorted(declaration.options))}."
             )
-    values = {declaration.options[name]: value for name, value in settings.items()}
+    values = {
+        declaration.options[name]: (
+            declaration.translations[name][value] if name in declaration.translations else value
+        )
+        for name, value in settings.items()
+    }
     return learner_class(declaration)(**made.fixed).set_params(**values)
 
 

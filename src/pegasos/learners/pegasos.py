@@ -40,7 +40,8 @@ class Pegasos(RegularizedClassifier):
     kernel : None (linear: `coef_`), a kernel object or its name, "precomputed", or a function (X, Z) -> matrix.
     n_iter, epochs : steps in all, or passes (of m/k steps); at most one of them. Neither: 20 epochs.
     batch_size : examples a step, k.
-    sampling : "permutation" (a new order each epoch), "fixed-permutation" (one order, kept), "uniform" (with replacement),
+    sampling : "permutation" (a new order each epoch), "fixed-permutation" (one order, kept), "in-order", "uniform" (with
+        replacement),
         an array of row indices in the order in which they are visited, or a callable m -> indices for cross-validation,
         where the number m of training rows differs between folds. Each step consumes `batch_size` indices; a smaller
         n_iter is a prefix. Without n_iter and epochs, all indices of an array are visited.

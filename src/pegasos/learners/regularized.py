@@ -17,6 +17,7 @@ from pegasos.engine.kernels.base import Kernel
 from pegasos.engine.optimum.certificate import Certificate, certificate_of
 from pegasos.engine.optimum.problem import Intercept
 from pegasos.engine.rows.kernel_rows import KernelRows
+from pegasos.engine.walk.draws import SAMPLINGS
 from pegasos.engine.walk.losses import LOSSES, PROBABILISTIC, Loss
 from pegasos.learners.catalogue import LOSS_ALIASES
 from pegasos.learners.one_vs_all import OneVsAllClassifier
@@ -57,7 +58,7 @@ class RegularizedClassifier(OneVsAllClassifier):
     def _check_parameters(self) -> None:
         one_of("loss", self.loss, (*self.declaration.losses, *LOSS_ALIASES))
         if isinstance(self.sampling, str) or not self.accepts_explicit_draws:
-            one_of("sampling", self.sampling, ("uniform", "permutation", "fixed-permutation"))
+            one_of("sampling", self.sampling, SAMPLINGS)
         _ = self._strength
 
     @property

@@ -54,7 +54,7 @@ class SDCA(RegularizedClassifier):
     kernel : None (linear: `coef_`), a kernel object or its name, "precomputed", or a function (X, Z) -> matrix.
     tol : relative duality gap at which a column stops.
     max_epochs : passes of coordinate ascent at most; what has not arrived then is finished.
-    sampling : "permutation" (a new order each epoch), "fixed-permutation" or "uniform".
+    sampling : "permutation" (a new order each epoch), "fixed-permutation", "in-order" or "uniform".
     max_time : seconds; then the fit returns its present point with its true gap, and warns. A search has its own limit.
     finish : whether other methods than coordinate ascent may be used; without them a ConvergenceWarning may come.
     fit_intercept : True (a constant feature, regularized: K + 1 with a kernel), "free" (not regularized, as in SVC; needs

@@ -24,7 +24,7 @@ from pegasos import __version__
 from pegasos.program import commands, files
 from pegasos.program.errors import BadModel, UsageError
 from pegasos.program.terminal import console
-from pegasos.program.terminal.options import expanded, option
+from pegasos.program.terminal.options import HINTS, Command, expanded, option
 
 #: Exit codes, as `pegasos --help` lists them.
 ERROR, USAGE, BAD_DATA, BAD_MODEL, INTERRUPTED = 1, 2, 3, 4, 130
@@ -93,7 +93,7 @@ def build(only: str | None = None) -> typer.Typer:
     for module in sorted(found, key=lambda module: module.PLACE):
         command, name = _guarded(expanded(module.command)), module.__name__.rpartition(".")[2]
         for each in [name, *getattr(module, "ALIASES", ())]:
-            program.command(each, hidden=each != name, short_help=getattr(module, "SHORT", None))(
+            program.command(each, cls=Command, hidden=each != name, short_help=module.SHORT)(
                 command
             )
     return program
@@ -170,7 +170,11 @@ def run(arguments: list[str] | None = None) -> int:
         result = _program(name)(arguments or ["--help"], standalone_mode=False, prog_name="pegasos")
     except _Unreadable as error:
         path = "pegasos" if error.ctx is None else error.ctx.command_path
-        console.complain(f"{error.format_message()}\nTry '{path} --help'.")
+        name = getattr(error, "option_name", "")
+        text = f"{error.format_message()}\nTry '{path} --help'."
+        if name in HINTS:
+            text = f"there is no option {name}: use {HINTS[name]}."
+        console.complain(text)
         return USAGE
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED

@@ -42,7 +42,7 @@ def read_options(
     given: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in vars(reading).items()
-        if name != "fetch"
+        if name not in ("fetch", "pool")
     }
     return ReadOptions(
         **given, limit=None if memory is None else parse_bytes(memory), labelled=labelled
@@ -116,6 +116,8 @@ def load(
         check_source(source)
         with console.working(f"reading {source}"):
             dataset = read(source, read_options(reading, memory, labelled))
+    if reading.pool:
+        dataset = replace(dataset, test=None)
     if dataset.y is not None and dataset.y.dtype.kind == "f":
         # 1 and 1.5 may be names of classes, but a learner takes no such numbers.
         dataset = replace(dataset, y=label_texts(dataset.y))
@@ -150,7 +152,7 @@ def too_large(
 
 def _refuse_reading(source: str, reading: ReadingOptions) -> None:
     for name, value in vars(reading).items():
-        if value and name != "fetch":
+        if value and name not in ("fetch", "pool"):
             raise UsageError(
                 f"--{name} is for files; {source!r} is a named set with columns and labels of its own."
             )

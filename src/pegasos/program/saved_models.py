@@ -34,7 +34,7 @@ from pegasos.program.tables.dataset import (
 from pegasos.program.tables.labels import checked_weights, label_texts, unlabelled_note
 from pegasos.program.tables.messages import near
 from pegasos.program.tables.row_hashes import hash_rows, split_known
-from pegasos.program.terminal import console, judging_values
+from pegasos.program.terminal import console, option_values
 from pegasos.program.terminal.options import JudgingOptions, ReadingOptions
 from pegasos.search.anatomy import anatomy
 
@@ -195,7 +195,7 @@ class SavedModel:
                 costs = tuple((known[a], known[b], cost) for a, b, cost in card.costs)
                 positive = None if card.positive is None else known[card.positive]
                 return Metric(card.metric, positive, costs)
-        found = judging_values.make_metric(judging, classes)
+        found = option_values.make_metric(judging, classes)
         if found is None:
             raise UsageError(
                 f"--metric must be one of {', '.join(METRICS)}; {judging.metric} is a scorer of scikit-learn, for tune only."

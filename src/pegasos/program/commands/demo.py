@@ -20,7 +20,7 @@ PLACE = 80
 SHORT = "A tour in a minute or two."
 
 _SETS = ("digits", "quadric")
-_MODELS = ["perceptron", "pegasos", "logistic", "sdca"]
+_MODELS = ["perceptron", "pegasos", "pegasos-logistic", "sdca"]
 
 
 def command(

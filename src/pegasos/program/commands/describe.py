@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pegasos.program.errors import UsageError
 from pegasos.program.terminal import console
-from pegasos.program.terminal.options import Data, DataMemory, OutputOptions, ReadingOptions, option
+from pegasos.program.terminal.options import Data, Memory, OutputOptions, ReadingOptions, option
 
 PLACE = 10
 SHORT = "Statistics, outliers, correlations, classes, advice."
@@ -19,7 +19,7 @@ def command(
     outlier: Annotated[
         float, option("Z", "A value with |z| >= Z is an outlier; z = (x - mean)/deviation.")
     ] = 3.0,
-    memory: DataMemory = None,
+    memory: Memory = None,
 ) -> None:
     """Statistics of every feature, outliers, correlations, balance of classes, and advice on scaling.
 

@@ -106,11 +106,11 @@ def evaluate(
     from pegasos.program.records.runs import Confusion, EvaluationRecord
     from pegasos.program.saved_models import SavedModel, fingerprint
     from pegasos.program.tables.row_hashes import split_known
-    from pegasos.program.terminal import judging_values, option_values
+    from pegasos.program.terminal import option_values
     from pegasos.search.anatomy import anatomy
 
     option_values.check_memory(memory)
-    judging_values.check(judging)
+    option_values.check_metric(judging)
     saved = SavedModel.open(path, memory)
     metric = saved.metric(judging)
     learner: Any = anatomy(saved.model.estimator, fitted=True).learner

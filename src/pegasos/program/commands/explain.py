@@ -88,9 +88,9 @@ def explain_model(
     from pegasos.program.pages import report
     from pegasos.program.saved_models import SavedModel
     from pegasos.program.tables.dataset import DATES, take
-    from pegasos.program.terminal import judging_values, outputs
+    from pegasos.program.terminal import option_values, outputs
 
-    judging_values.check(judging)
+    option_values.check_metric(judging)
     if out is not None:
         outputs.check_file(out, path, data, what="a page")
     saved = SavedModel.open(path)

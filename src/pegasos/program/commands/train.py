@@ -39,7 +39,7 @@ def command(
       pegasos train my.csv
       pegasos train my.csv -m pegasos --kernel gaussian:8 --lam 1e-4 --n-iter 50000 -o my.model
       pegasos train large.parquet --kernel gaussian --landmarks 2000
-      pegasos train my.csv -m logistic --expand 2 --drop-outliers 3 --test-size 0.25
+      pegasos train my.csv -m sdca-logistic --expand 2 --drop-outliers 3 --test-size 0.25
       pegasos train 'flights/*.parquet' --memory 2GB
       pegasos train 'flights/*.parquet' --cluster tcp://scheduler:8786
 

@@ -1,21 +1,38 @@
-"""Parse the options of train and tune into settings of models."""
+"""Values of options: settings of models, metrics and thresholds, checked before data are read."""
 
 from __future__ import annotations
 
+import csv
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from pegasos.engine.runtime.memory import parse_bytes
+from pegasos.engine.walk.draws import SAMPLINGS
 from pegasos.learners.catalogue import MODELS, ONE_VS_ONE, ONE_VS_REST
+from pegasos.metrics import METRICS, Metric
 from pegasos.program.errors import UsageError
+from pegasos.program.tables.labels import label_text, label_texts
 from pegasos.program.tables.messages import near
 from pegasos.program.terminal.grammar import parse_counts, parse_kernels, parse_numbers
-from pegasos.program.terminal.options import LearningOptions
+from pegasos.program.terminal.options import JudgingOptions, LearningOptions
 from pegasos.program.terminal.reproduction import option_flag
+from pegasos.search.decisions import AIMS, WISHES, Aim
 
-_SAMPLINGS = ("permutation", "fixed-permutation", "uniform")
+_SCALES = ("auto", "none", "normalize", "standardize", "robust")
+_INTERCEPTS = {"yes": True, "no": False, "free": "free"}
+#: Scikit-learn scorers that equal one of our metrics, which have baselines and test estimates.
+_SCORERS = {
+    kind.in_scikit_learn.removeprefix("1 - ").removeprefix("-"): name
+    for name, kind in METRICS.items()
+    if name != "cost"
+}
+
+# -- settings of models ---------------------------------------------------------------------------
 
 
 def grids(learning: LearningOptions, rows: int, classes: Any = None) -> dict[str, list[Any]]:
@@ -47,15 +64,16 @@ def grids(learning: LearningOptions, rows: int, classes: Any = None) -> dict[str
         "average": lambda text: [_average(part) for part in text.split(",")],
         "class_weight": lambda text: _class_weights(text, classes),
         "batch_size": lambda size: [size],
-        "sampling": lambda name: [name],
-        "multiclass": lambda text: [_multiclass(part.strip()) for part in text.split(",")],
+        "learning_rate": lambda rate: [_positive(rate, "--learning-rate")],
+        "sampling": lambda name: [_one_of(name, SAMPLINGS, "--sampling")],
+        "intercept": lambda name: [_INTERCEPTS[_one_of(name, _INTERCEPTS, "--intercept")]],
+        "multiclass": lambda text: [
+            _one_of(part.strip(), (ONE_VS_REST, ONE_VS_ONE), "--multiclass")
+            for part in text.split(",")
+        ],
         "projection": lambda flag: [flag],
         "tol": lambda gap: [_positive(gap, "--tol")],
     }
-    if learning.sampling not in (None, *_SAMPLINGS):
-        raise UsageError(
-            f"--sampling must be {' or '.join(_SAMPLINGS)}, got {learning.sampling!r}."
-        )
     given = {
         name: value
         for name, value in vars(learning).items()
@@ -68,12 +86,6 @@ def grids(learning: LearningOptions, rows: int, classes: Any = None) -> dict[str
     return found
 
 
-def _multiclass(name: str) -> str:
-    if name not in (ONE_VS_REST, ONE_VS_ONE):
-        raise UsageError(f"--multiclass must be {ONE_VS_REST} or {ONE_VS_ONE}, got {name!r}.")
-    return name
-
-
 def check(
     models: Sequence[str], learning: LearningOptions, memory: str | None
 ) -> dict[str, list[Any]]:
@@ -83,24 +95,27 @@ def check(
     """
     given = grids(learning, rows=1)
     for model in models:
+        if model == "logistic":
+            raise UsageError(
+                "there are two logistic models: sdca-logistic finds the exact optimum, "
+                "pegasos-logistic takes stochastic steps."
+            )
         if model not in MODELS:
             known = f"there are {', '.join(MODELS)} (see `pegasos models`)"
             raise UsageError(f"there is no model {model!r}; {known}.{near(model, MODELS)}")
     refuse_unknown(models, given)
-    expand = parse_expand(learning.expand)
+    for model in models:
+        _check_values(model, given)
     landmarks = parse_landmarks(learning.landmarks)
     if landmarks != [None] and None in given.get("kernel", []):
         raise UsageError(
-            "--landmarks is for a kernel, such as --kernel gaussian: a linear predictor needs none."
+            "--landmarks approximates a kernel, such as --kernel gaussian, not linear."
         )
-    if learning.scale not in ("auto", "none", "normalize", "standardize", "robust"):
-        raise UsageError(
-            f"--scale must be none, normalize, standardize or robust, got {learning.scale!r}."
-        )
+    _one_of(learning.scale, _SCALES, "--scale")
     if learning.drop_outliers is not None:
         _positive(learning.drop_outliers, "--drop-outliers")
     check_memory(memory)
-    return {**given, "expand": expand, "landmarks": landmarks}
+    return {**given, "expand": parse_expand(learning.expand), "landmarks": landmarks}
 
 
 def single(values: dict[str, list[Any]]) -> dict[str, Any]:
@@ -108,7 +123,8 @@ def single(values: dict[str, list[Any]]) -> dict[str, Any]:
     for name, each in values.items():
         if len(each) > 1:
             raise UsageError(
-                f"{option_flag(name)} has {len(each)} values, and train takes one: `pegasos tune` compares several."
+                f"{option_flag(name)} has {len(each)} values, and train takes one: "
+                "`pegasos tune` compares several."
             )
     return {name: each[0] for name, each in values.items()}
 
@@ -123,18 +139,28 @@ def refuse_unknown(models: Sequence[str], values: dict[str, Any]) -> list[str]:
     """
     notes = []
     for name in values:
-        without = [model for model in models if name not in MODELS[model][0].options]
-        if without and len(without) == len(models):
-            having = ", ".join(each for each in MODELS if name in MODELS[each][0].options)
+        having = [model for model in models if name in MODELS[model][0].options]
+        if models and not having:
+            able = ", ".join(each for each in MODELS if name in MODELS[each][0].options)
             raise UsageError(
-                f"{option_flag(name)} means nothing to {', '.join(without)}; it is for {having} (choose with -m)."
+                f"{option_flag(name)} does not apply to {', '.join(models)}; "
+                f"it is for {able} (choose with -m)."
             )
+        without = [model for model in models if model not in having]
         if without:
-            having = ", ".join(model for model in models if model not in without)
-            notes.append(
-                f"{option_flag(name)} is for {having}; it means nothing to {', '.join(without)}."
-            )
+            notes.append(f"{option_flag(name)} is ignored by {', '.join(without)}.")
     return notes
+
+
+def _check_values(model: str, values: dict[str, list[Any]]) -> None:
+    """Raise UsageError for a value that a model does not take."""
+    declaration = MODELS[model][0]
+    for name, known in declaration.translations.items():
+        for value in values.get(name, []):
+            _one_of(value, known, f"{option_flag(name)} of {model}")
+    if "free" in values.get("intercept", []) and not declaration.free_intercept:
+        able = ", ".join(name for name, (each, _) in MODELS.items() if each.free_intercept)
+        raise UsageError(f"--intercept free is for {able}; {model} takes yes or no.")
 
 
 def check_memory(memory: str | None) -> None:
@@ -142,18 +168,14 @@ def check_memory(memory: str | None) -> None:
     try:
         parse_bytes(1 if memory is None else memory)
     except ValueError:
-        raise UsageError(
-            f"--memory must be a size such as 2GB or 512MiB, got {memory!r}."
-        ) from None
+        message = f"--memory must be a size such as 2GB or 512MiB, got {memory!r}."
+        raise UsageError(message) from None
 
 
 def parse_expand(text: str | None) -> list[int | None]:
     """Parse degrees of polynomial expansion; None for no expansion."""
-    return (
-        [None]
-        if text is None
-        else [degree if degree > 1 else None for degree in parse_counts(text, "--expand")]
-    )
+    degrees = [1] if text is None else parse_counts(text, "--expand")
+    return [degree if degree > 1 else None for degree in degrees]
 
 
 def parse_landmarks(text: str | None) -> list[int | None]:
@@ -170,13 +192,12 @@ def parse_class_weight(text: str, classes: Any) -> Any:
     for part in text.split(","):
         name, separator, value = part.rpartition("=")
         if not separator or name not in known:
-            there = ", ".join(itertools.islice(known, 10)) + (" ..." if len(known) > 10 else "")
             raise UsageError(
-                f"{part!r} in --class-weight: write balanced, or CLASS=WEIGHT,... with classes {there}."
+                f"{part!r} in --class-weight: write balanced, or CLASS=WEIGHT,... "
+                f"with classes {_first_ten(known)}."
             )
-        weights[known[name]] = _positive(
-            parse_numbers(value, "--class-weight")[0], "--class-weight"
-        )
+        weight = parse_numbers(value, "--class-weight")[0]
+        weights[known[name]] = _positive(weight, "--class-weight")
     return weights
 
 
@@ -204,3 +225,142 @@ def _average(text: str) -> bool | float:
     if not 0 < value < 1:
         raise UsageError(f"--average must be no, yes or a share between 0 and 1, got {text!r}.")
     return value
+
+
+def _one_of(name: str, known: Any, option: str) -> str:
+    if name not in known:
+        *rest, last = (each for each in known if each != "auto")
+        raise UsageError(f"{option} must be {', '.join(rest)} or {last}, got {name!r}.")
+    return name
+
+
+def _first_ten(names: Any) -> str:
+    return ", ".join(itertools.islice(names, 10)) + (" ..." if len(names) > 10 else "")
+
+
+# -- metrics and thresholds -----------------------------------------------------------------------
+
+
+def check_metric(judging: JudgingOptions, threshold: str | None = None) -> str:
+    """Validate metric and --threshold before data are read, and return the metric's name."""
+    if threshold is not None:
+        _wish(threshold)
+    name = judging.metric or ("cost" if judging.costs else "error")
+    name = _SCORERS.get(name, name)
+    if judging.costs is not None and name != "cost":
+        raise UsageError(f"--error-cost is for the metric cost, not for {name}.")
+    if name == "cost" and judging.costs is None:
+        raise UsageError(
+            "--metric cost needs --error-cost 'true>predicted:cost,...' or a CSV file of costs."
+        )
+    if name in METRICS:
+        if judging.positive is not None and not METRICS[name].one_class and threshold is None:
+            able = ", ".join(each for each, kind in METRICS.items() if kind.one_class)
+            raise UsageError(f"--positive is for metrics of one class ({able}), not for {name}.")
+        return name
+    from sklearn.metrics import get_scorer_names
+
+    if name not in get_scorer_names():
+        hint = near(name, [*METRICS, *get_scorer_names()])
+        raise UsageError(
+            f"--metric {name!r} is neither one of {', '.join(METRICS)} "
+            f"nor a scorer of scikit-learn.{hint}"
+        )
+    if judging.positive is not None:
+        raise UsageError(
+            f"--positive does not apply to scikit-learn's {name}: "
+            "use f1, roc-auc or average-precision."
+        )
+    return name
+
+
+def make_metric(
+    judging: JudgingOptions, classes: Any, threshold: str | None = None
+) -> Metric | None:
+    """Return the metric for a table with these classes; None for a scorer of scikit-learn."""
+    name = check_metric(judging, threshold)
+    known = dict(zip(label_texts(classes).tolist(), np.asarray(classes).tolist(), strict=True))
+    if name not in METRICS:
+        return None
+
+    def label(text: str, option: str) -> Any:
+        found = label_text(text)
+        if found not in known:
+            raise UsageError(
+                f"{option}: there is no class {text!r}; there are {_first_ten(known)}."
+                f"{near(found, list(known))}"
+            )
+        return known[found]
+
+    costs = tuple(
+        (label(true, "--error-cost"), label(predicted, "--error-cost"), cost)
+        for true, predicted, cost in ([] if judging.costs is None else parse_costs(judging.costs))
+    )
+    positive = None if judging.positive is None else label(judging.positive, "--positive")
+    return Metric(name, positive if METRICS[name].one_class else None, costs)
+
+
+def make_aim(threshold: str, judging: JudgingOptions, y: Any) -> Aim:
+    """Return the criterion for choosing a threshold, for a table with these labels."""
+    name, least = _wish(threshold)
+    classes = np.unique(y)
+    if len(classes) != 2:
+        raise UsageError(f"--threshold is for two classes, and there are {len(classes)}.")
+    one_class = make_metric(replace(judging, metric="f1", costs=None), classes)
+    assert one_class is not None
+    positive = one_class.settled(y).positive
+    if name in WISHES:
+        return Aim(Metric("f1", positive), name, least)
+    metric = make_metric(replace(judging, metric=name, positive=None), classes)
+    assert metric is not None
+    return Aim(replace(metric, positive=positive))
+
+
+def _wish(threshold: str) -> tuple[str, float]:
+    """Parse --threshold: a metric, or a minimum precision or recall."""
+    name, sign, value = threshold.partition("=")
+    if name in AIMS and not sign:
+        return name, 0.0
+    if name in WISHES and sign:
+        least = parse_numbers(value, "--threshold")[0]
+        if 0 < least <= 1:
+            return name, least
+    form = f"{', '.join(AIMS)}, precision=0.9 or recall=0.8"
+    raise UsageError(f"--threshold {threshold!r}: write {form}.")
+
+
+def parse_costs(text: str) -> list[tuple[str, str, float]]:
+    """Parse costs by true and predicted class, from text or a CSV file of these three columns.
+
+    >>> parse_costs("fraud>ok:20,ok>fraud:1")
+    [('fraud', 'ok', 20.0), ('ok', 'fraud', 1.0)]
+    """
+    form = (
+        "write true>predicted:cost, several separated by commas, "
+        "or name a CSV file with the columns true, predicted, cost"
+    )
+    if ">" in text:
+        pairs = [part.rpartition(":") for part in text.split(",")]
+        lines = [
+            [*(each.strip() for each in pair.partition(">")[::2]), cost] for pair, _, cost in pairs
+        ]
+    else:
+        try:
+            with open(text, encoding="utf-8-sig", newline="") as file:
+                lines = [[cell.strip() for cell in line] for line in csv.reader(file) if line]
+        except OSError as error:
+            raise UsageError(f"--error-cost {text!r}: {error.strerror or error}; {form}.") from None
+        lines = lines[1:] if lines and lines[0][:1] == ["true"] else lines
+    found = []
+    for line in lines:
+        if len(line) != 3 or not all(line):
+            raise UsageError(f"{','.join(line)!r} in --error-cost: {form}.")
+        found.append((line[0], line[1], parse_numbers(line[2], "--error-cost")[0]))
+        if found[-1][2] < 0 or line[0] == line[1]:
+            raise UsageError(
+                f"{','.join(line)!r} in --error-cost: a cost must be >= 0, "
+                "and correct predictions cost nothing."
+            )
+    if not found:
+        raise UsageError(f"--error-cost {text!r} lists no costs; {form}.")
+    return found

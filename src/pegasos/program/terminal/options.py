@@ -1,6 +1,7 @@
-"""Options shared by several commands, in groups that are dataclasses.
+"""Options shared by several commands, and the layout of `--help`.
 
-A command with a parameter of such a class receives all options of the group.
+Options are fields of dataclasses. A command with a parameter of such a class receives all options
+of the class, which `expanded` turns into parameters for typer.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, ClassVar, get_type_hints
 
 import typer
 
@@ -19,186 +20,198 @@ from pegasos.metrics import METRICS
 from pegasos.program.terminal import console
 from pegasos.program.terminal.grammar import KERNEL_GRAMMAR
 
+#: Section of the options that most people need; `--help` lists it first.
+COMMON = "Options"
+#: Sections of `--help`, in their order.
+SECTIONS = (COMMON, "Data", "Model", "Search", "Resources", "Output")
 
-def option(metavar: str | None, text: str, *names: str, **limits: Any) -> Any:
+#: Number of parameters up to which the help of a command has no sections.
+_FEW = 10
+
+#: Names of options elsewhere, or of earlier versions, and what to type instead.
+HINTS = {
+    "--cost": "--error-cost COSTS, or --C C for SVC's C",
+    "--folds": "--cv K",
+    "--degree": "--kernel polynomial:N, or --expand N",
+    "--gamma": "--kernel gaussian:gamma=G",
+    "--coef0": "--kernel polynomial:N:coef0=C",
+    "--variance": "--kernel gaussian:V",
+    "--sigma": "--kernel gaussian:V with the variance V",
+    "--alpha": "--lam λ",
+    "--lambda": "--lam λ",
+    "--max-iter": "--epochs N",
+    "--standardize": "--scale standardize",
+    "--normalize": "--scale normalize",
+    "--target": "--label COLUMN",
+    "--no-intercept": "--intercept no",
+    "--balanced": "--class-weight balanced",
+    "-C": "--C C",
+}
+
+
+def option(
+    metavar: str | None, text: str, *names: str, panel: str | None = COMMON, **limits: Any
+) -> Any:
     """Return a typer option; its name is that of the parameter by default."""
-    return typer.Option(*names, metavar=metavar, help=text, **limits)
+    return typer.Option(*names, metavar=metavar, help=text, rich_help_panel=panel, **limits)
+
+
+def choice(metavar: str | None, text: str, *names: str, default: Any = None, **limits: Any) -> Any:
+    """Return the field of a dataclass of options."""
+    return field(default=default, metadata=_as_option(metavar, text, *names, **limits))
+
+
+def _as_option(
+    metavar: str | None, text: str, *names: str, panel: str | None = None, **limits: Any
+) -> dict[str, Any]:
+    """Return the metadata of a field; its section is by default that of the dataclass."""
+    return {"option": option(metavar, text, *names, panel=panel, **limits)}
 
 
 Data = Annotated[
     str,
-    typer.Argument(
-        metavar="DATA",
-        help="A file, a folder or a quoted pattern of files, - for standard input, or a named set.",
-    ),
+    typer.Argument(metavar="DATA", help="File, folder, quoted pattern, - (stdin), or named set."),
 ]
-ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A file that train or tune wrote.")]
-Memory = Annotated[
-    str | None, option("SIZE", "Limit such as 2GB for the model and a chunk of rows.")
-]
-DataMemory = Annotated[
-    str | None,
-    option(
-        "SIZE",
-        "Limit such as 2GB for the data. Default: half of the machine's memory. Larger: one pass.",
-    ),
-]
-_Many = list[str]
+ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="Model file of train or tune.")]
+_MEMORY = (
+    "Memory limit such as 2GB; larger tables are read in passes. Default: half of the machine's "
+    "memory."
+)
+Memory = Annotated[str | None, option("SIZE", _MEMORY, panel="Resources")]
 MODEL_NAMES = ", ".join(MODELS)
+SEED_LIMITS = {"min": 0, "max": 2**32 - 1}
 
 
 def _of(setting: str, text: str) -> str:
     """Append the models that have a setting to the help of its option."""
-    return f"{text} ({', '.join(name for name, (declaration, _) in MODELS.items() if setting in declaration.options)})."
+    having = [name for name, (each, _) in MODELS.items() if setting in each.options]
+    return f"{text} ({', '.join(having)})."
 
 
-_CERTIFIED = ", ".join(
-    name for name, (declaration, _) in MODELS.items() if declaration.tolerance is not None
-)
+_CERTIFIED = ", ".join(name for name, (each, _) in MODELS.items() if each.tolerance is not None)
 
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """Options on reading a file."""
+    """Options for reading a table."""
 
-    label: Annotated[
-        str | None,
-        option("NAME|POSITION", "Label column. Default: y, label, target or class, else the last."),
-    ] = None
-    drop: Annotated[_Many, option("COLUMN", "Leave a column out; repeatable.")] = field(
-        default_factory=list
+    panel: ClassVar[str] = "Data"
+
+    label: str | None = choice(
+        "NAME|POSITION",
+        "Label column. Default: y, label, target or class, else the last column.",
+        panel=COMMON,
     )
-    group: Annotated[
-        str | None, option("COLUMN", "Rows of one group stay together in every split.")
-    ] = None
-    weight: Annotated[str | None, option("COLUMN", "Weights of rows, >= 0.")] = None
-    text: Annotated[
-        _Many, option("COLUMN", "Read numbers, dates or IDs as categories; repeatable.")
-    ] = field(default_factory=list)
-    number: Annotated[
-        _Many, option("COLUMN", "Use what looks like an ID or a date as numbers; repeatable.")
-    ] = field(default_factory=list)
-    strict: Annotated[
-        bool, option(None, "Refuse missing numbers or labels, and text columns.", "--strict")
-    ] = False
-    encoding: Annotated[str | None, option("NAME", "Encoding of a text file. Default: UTF-8.")] = (
-        None
+    drop: list[str] = field(
+        default_factory=list, metadata=_as_option("COLUMN", "Exclude a column; repeatable.")
     )
-    format: Annotated[
-        str | None,
-        option("NAME", "csv, parquet, svmlight, hdf5 or npz. Default: found by content."),
-    ] = None
-    fetch: Annotated[
-        bool,
-        option(None, "Fetch the set usps from OpenML if it is not here, and keep it.", "--fetch"),
-    ] = False
+    group: str | None = choice("COLUMN", "Keep rows of one group together in every split.")
+    weight: str | None = choice("COLUMN", "Weight rows by this column (>= 0).")
+    text: list[str] = field(
+        default_factory=list,
+        metadata=_as_option("COLUMN", "Read numbers, dates or IDs as categories; repeatable."),
+    )
+    number: list[str] = field(
+        default_factory=list,
+        metadata=_as_option("COLUMN", "Keep a likely ID or a date column as numbers; repeatable."),
+    )
+    pool: bool = choice(
+        None, "Use all rows alike, without the file's own test group.", "--pool", default=False
+    )
+    strict: bool = choice(
+        None, "Refuse missing values, missing labels and text columns.", "--strict", default=False
+    )
+    encoding: str | None = choice("NAME", "Encoding of a text file. Default: UTF-8.")
+    format: str | None = choice(
+        "NAME", "csv, parquet, svmlight, hdf5 or npz. Default: detected from the content."
+    )
+    fetch: bool = choice(
+        None, "Download the named set usps from OpenML once.", "--fetch", default=False
+    )
 
 
 @dataclass(frozen=True)
 class LearningOptions:
-    """Options on models and training; each value may be a grid in `tune`."""
+    """Options for models and their training; each value may be a grid in `tune`."""
 
-    kernel: Annotated[_Many, option("KERNEL", KERNEL_GRAMMAR)] = field(default_factory=list)
-    lam: Annotated[
-        str | None, option("λ", _of("lam", "Strength of regularization; C = 1/(λ m)"), "--lam")
-    ] = None
-    cost: Annotated[
-        str | None, option("C", "SVC's C instead: λ = 1/(C m), m training rows.", "--C")
-    ] = None
-    n_iter: Annotated[str | None, option("T", _of("n_iter", "Steps"))] = None
-    epochs: Annotated[
-        str | None, option("N", f"Passes over the rows; at most so many with {_CERTIFIED}.")
-    ] = None
-    average: Annotated[
-        str | None,
-        option(
-            "no|yes|SHARE",
-            _of("average", "Last vector, mean of all, or of the last share of steps"),
-        ),
-    ] = None
-    batch_size: Annotated[
-        int | None, option("K", _of("batch_size", "Examples per step"), min=1)
-    ] = None
-    sampling: Annotated[
-        str | None, option("NAME", _of("sampling", "permutation, fixed-permutation or uniform"))
-    ] = None
-    multiclass: Annotated[
-        str | None,
-        option(
-            "NAME",
-            _of("multiclass", "one-vs-rest, or one-vs-one: a predictor for each pair of classes"),
-        ),
-    ] = None
-    projection: Annotated[
-        bool,
-        option(None, _of("projection", "Keep |w| <= 1/sqrt(λ) after each step"), "--projection"),
-    ] = False
-    tol: Annotated[
-        float | None, option("GAP", _of("tol", "Relative duality gap at which learning stops"))
-    ] = None
-    class_weight: Annotated[
-        str | None,
-        option("none|balanced|A=1,B=5", "Weights of classes; tune compares none,balanced."),
-    ] = None
-    expand: Annotated[
-        str | None, option("N", "Polynomial expansion of the features, all terms up to degree N.")
-    ] = None
-    landmarks: Annotated[
-        str | None,
-        option(
-            "N",
-            "Nyström features of the kernel from N rows, then a linear predictor: kernels on very many rows.",
-        ),
-    ] = None
-    scale: Annotated[
-        str,
-        option(
-            "none|normalize|standardize|robust",
-            "Scale numeric columns. Default: standardize; normalize (to 0..1) for pixels; none if sparse.",
-        ),
-    ] = "auto"
-    drop_outliers: Annotated[
-        float | None, option("Z", "Learn without training rows that have a feature with |z| >= Z.")
-    ] = None
+    panel: ClassVar[str] = "Model"
+
+    kernel: list[str] = field(
+        default_factory=list, metadata=_as_option("KERNEL", KERNEL_GRAMMAR, panel=COMMON)
+    )
+    cost: str | None = choice("C", "SVC's C; λ = 1/(C m) for m training rows.", "--C", panel=COMMON)
+    lam: str | None = choice("λ", _of("lam", "Regularization λ instead of C"), "--lam")
+    n_iter: str | None = choice("T", _of("n_iter", "Number of steps"))
+    epochs: str | None = choice("N", f"Passes over the rows; the maximum for {_CERTIFIED}.")
+    average: str | None = choice(
+        "no|yes|SHARE",
+        _of("average", "Use the last vector, the mean of all, or of the last share of steps"),
+    )
+    batch_size: int | None = choice("K", _of("batch_size", "Rows per step"), min=1)
+    learning_rate: float | None = choice("η", _of("learning_rate", "Step size"))
+    sampling: str | None = choice(
+        "NAME",
+        _of("sampling", "Draw rows by permutation, fixed-permutation, uniform or in-order"),
+    )
+    intercept: str | None = choice(
+        "yes|no|free", "Intercept: regularized, none, or not regularized (sdca, sdca-logistic)."
+    )
+    multiclass: str | None = choice(
+        "NAME", _of("multiclass", "Train one-vs-rest or one-vs-one predictors")
+    )
+    projection: bool = choice(
+        None,
+        _of("projection", "Project w to |w| <= 1/sqrt(λ) after each step"),
+        "--projection",
+        default=False,
+    )
+    tol: float | None = choice("GAP", _of("tol", "Stop at this relative duality gap"))
+    class_weight: str | None = choice(
+        "none|balanced|A=1,B=5", "Weight classes; `tune` also compares none,balanced."
+    )
+    expand: str | None = choice("N", "Add all polynomial terms of the features up to degree N.")
+    landmarks: str | None = choice(
+        "N", "Approximate the kernel by Nyström features of N rows, for very many rows."
+    )
+    scale: str = choice(
+        "none|normalize|standardize|robust",
+        "Scale numeric columns. Default: standardize; normalize (0 to 1) for pixels; none for "
+        "sparse data.",
+        default="auto",
+        show_default=False,
+    )
+    drop_outliers: float | None = choice(
+        "Z", "Exclude training rows that have a feature with |z| >= Z."
+    )
 
 
 @dataclass(frozen=True)
 class RunningOptions:
-    """Options on splits, seeds and limits."""
+    """Options for splits, seeds and limits."""
 
-    test_size: Annotated[
-        float | None,
-        option(
-            "SHARE",
-            "Share of rows set aside. Default: the file's own test group, else 0.2; 0: none.",
-            min=0,
-            max=0.99,
-        ),
-    ] = None
-    seed: Annotated[int, option("N", "Seed of splits and draws.", min=0, max=2**32 - 1)] = 0
-    memory: Annotated[
-        str | None,
-        option(
-            "SIZE",
-            "Limit such as 2GB for data and engine. Default: half of the machine's memory. Larger: passes (see above).",
-        ),
-    ] = None
+    panel: ClassVar[str] = "Resources"
+
+    test_size: float | None = choice(
+        "SHARE",
+        "Share of test rows. Default: the file's own test group, else 0.2; 0 for none.",
+        min=0,
+        max=0.99,
+        panel=COMMON,
+    )
+    seed: int = choice("N", "Seed of splits and draws.", default=0, **SEED_LIMITS)
+    memory: str | None = choice("SIZE", _MEMORY)
 
 
 @dataclass(frozen=True)
 class ClusterOptions:
-    """Options on where the work is done, if not in this process."""
+    """Options for the processes that do the work."""
 
-    cluster: Annotated[
-        str | None,
-        option(
-            "ADDRESS",
-            "A running Dask scheduler, such as tcp://host:8786, whose workers do the work.",
-        ),
-    ] = None
-    workers: Annotated[
-        int | None, option("N", "Do the work in N processes of this machine (Dask).", min=1)
-    ] = None
+    panel: ClassVar[str] = "Resources"
+
+    cluster: str | None = choice(
+        "ADDRESS", "Run on the workers of a Dask scheduler, such as tcp://host:8786."
+    )
+    workers: int | None = choice("N", "Run in N processes on this machine (Dask).", min=1)
 
     @property
     def asked(self) -> bool:
@@ -212,43 +225,36 @@ HERE = ClusterOptions()
 
 @dataclass(frozen=True)
 class JudgingOptions:
-    """Options on the metric that models are chosen and evaluated by."""
+    """Options for the metric that models are chosen and evaluated by."""
 
-    metric: Annotated[
-        str | None,
-        option(
-            "NAME",
-            f"{', '.join(METRICS)}, or a scorer of scikit-learn. Default: error.",
-            "--metric",
-            "--scoring",
-        ),
-    ] = None
-    positive: Annotated[
-        str | None,
-        option(
-            "LABEL",
-            "The class that f1, roc-auc and average-precision look at. Default: the rarer one.",
-        ),
-    ] = None
-    costs: Annotated[
-        str | None,
-        option(
-            "COSTS",
-            "For the metric cost: 'fraud>ok:20,ok>fraud:1' (true>answered:cost), or a CSV file of these.",
-            "--cost",
-        ),
-    ] = None
+    panel: ClassVar[str] = "Search"
+
+    metric: str | None = choice(
+        "NAME",
+        f"{', '.join(METRICS)}, or a scikit-learn scorer. Default: error.",
+        "--metric",
+        "--scoring",
+        panel=COMMON,
+    )
+    positive: str | None = choice(
+        "LABEL", "Positive class of f1, roc-auc and average-precision. Default: the rarer class."
+    )
+    costs: str | None = choice(
+        "COSTS",
+        "Costs of errors: 'fraud>ok:20,ok>fraud:1' (true>predicted:cost), or a CSV file.",
+        "--error-cost",
+    )
 
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """Options on the output."""
+    """Options for the output."""
 
-    as_json: Annotated[bool, option(None, "Result as JSON on stdout.", "--json")] = False
-    quiet: Annotated[
-        bool, option(None, "No messages, only results and errors.", "--quiet", "-q")
-    ] = False
-    debug: Annotated[bool, option(None, "Show the traceback of an error.", "--debug")] = False
+    panel: ClassVar[str] = "Output"
+
+    as_json: bool = choice(None, "Print the result as JSON.", "--json", default=False)
+    quiet: bool = choice(None, "Print results and errors only.", "--quiet", "-q", default=False)
+    debug: bool = choice(None, "Show the traceback of an error.", "--debug", default=False)
 
     def begin(self) -> None:
         """Apply the options to the console."""
@@ -256,49 +262,73 @@ class OutputOptions:
         console.state.debug |= self.debug
 
 
-GROUPS = (
-    ReadingOptions,
-    LearningOptions,
-    RunningOptions,
-    ClusterOptions,
-    JudgingOptions,
-    OutputOptions,
-)
-
-
 def expanded(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a command with the options of each group as its own parameters, for typer."""
+    """Return a command whose dataclasses of options are single parameters, for typer."""
     hints = get_type_hints(command, include_extras=True)
-    groups = {name: kind for name, kind in hints.items() if kind in GROUPS}
-    parameters, annotations = [], {}
+    classes: dict[str, Any] = {
+        name: kind for name, kind in hints.items() if dataclasses.is_dataclass(kind)
+    }
+    parameters = []
     for name, parameter in inspect.signature(command).parameters.items():
-        if name not in groups:
-            parameters.append(
-                parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name])
-            )
-            annotations[name] = hints[name]
-            continue
-        kinds = get_type_hints(groups[name], include_extras=True)
-        for each in dataclasses.fields(groups[name]):
-            default = each.default if each.default is not dataclasses.MISSING else []
-            kind = annotations[each.name] = kinds[each.name]
-            parameters.append(
-                inspect.Parameter(
-                    each.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind
-                )
-            )
+        if name in classes:
+            parameters += _parameters(classes[name])
+        else:
+            each = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name])
+            parameters.append(each)
 
     @functools.wraps(command)
     def run(**values: Any) -> Any:
         given = {
             name: kind(**{each.name: values.pop(each.name) for each in dataclasses.fields(kind)})
-            for name, kind in groups.items()
+            for name, kind in classes.items()
         }
-        for group in given.values():
-            if isinstance(group, OutputOptions):
-                group.begin()
+        for each in given.values():
+            if isinstance(each, OutputOptions):
+                each.begin()
         return command(**values, **given)
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = annotations
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run
+
+
+def _parameters(kind: Any) -> list[inspect.Parameter]:
+    """Return the fields of a dataclass of options as parameters for typer."""
+    found, hints = [], get_type_hints(kind)
+    for each in dataclasses.fields(kind):
+        info = each.metadata["option"]
+        info.rich_help_panel = info.rich_help_panel or getattr(kind, "panel", COMMON)
+        default = [] if each.default is dataclasses.MISSING else each.default
+        annotation: Any = Annotated[hints[each.name], info]
+        found.append(
+            inspect.Parameter(
+                each.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+            )
+        )
+    return found
+
+
+class Command(typer.core.TyperCommand):
+    """Command whose help lists the common options first, and the others by section."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the parts of the usage line; required arguments have no braces."""
+        return [each.strip("{}") for each in super().collect_usage_pieces(ctx)]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write arguments and options; few options need no sections."""
+        sections: dict[str, list[tuple[str, str]]] = {name: [] for name in ("Arguments", *SECTIONS)}
+        parameters: list[Any] = self.get_params(ctx)
+        for each in parameters:
+            if each.param_type_name == "argument":
+                sections["Arguments"].append((each.metavar, each.help))
+            elif record := each.get_help_record(ctx):
+                panel = "Output" if each.name == "help" else each.rich_help_panel
+                sections[panel if len(parameters) > _FEW else COMMON].append(record)
+        width = min(24, max(len(name) for each in sections.values() for name, _ in each))
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(
+                        [(f"{name:<{width}}", text) for name, text in records], width
+                    )

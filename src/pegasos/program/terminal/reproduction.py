@@ -30,11 +30,8 @@ def command_line(
     >>> command_line(Setting("pegasos", Gaussian("0.5 scale"), 1e-4), "my.csv", 0)
     'pegasos train my.csv -m pegasos --kernel gaussian:0.5s --lam 0.0001 --scale none --seed 0'
     """
-    kernel, names = (
-        effective_kernel(setting),
-        {each: name for name, each in setting.declaration.options.items()},
-    )
-    prepared = _preparation(setting)
+    kernel, prepared = effective_kernel(setting), _preparation(setting)
+    names = {each: name for name, each in setting.declaration.options.items()}
     values = {**({} if setting.lam is None else {"lam": setting.lam}), **dict(setting.options)}
     # The default limit of a learner with a certificate is not repeated.
     if setting.stop is not None and setting.stop.count != setting.declaration.usual_limit:
@@ -44,12 +41,11 @@ def command_line(
     parts = ["pegasos", "train", source or "DATA", "-m", setting.model]
     parts += [] if kernel == "linear" else ["--kernel", kernel]
     parts += [] if setting.C is None else ["--C", _value(setting.C)]
-    for name, value in values.items():
-        parts += (
-            [option_flag(names[name])]
-            if value is True and name != "average"
-            else [option_flag(names[name]), _value(value)]
-        )
+    for parameter, value in values.items():
+        name = names[parameter]
+        translated = setting.declaration.translations.get(name, {})
+        texts = [text for text, each in translated.items() if each == value] or [_value(value)]
+        parts += [option_flag(name), *([] if name == "projection" else texts)]
     return shlex.join(
         [*parts, *prepared, *options, *([] if seed is None else ["--seed", str(seed)])]
     )
@@ -142,7 +138,17 @@ def scale_of(setting: Setting) -> str:
 
 def landmarks_of(setting: Setting) -> Part | None:
     """Return the Nyström step of a setting, or None."""
-    return next((part for _, part in setting.preparation if part.name == "Nystroem"), None)
+    return _step(setting, "Nystroem")
+
+
+def expansion_degree(setting: Setting) -> int | None:
+    """Return the degree of polynomial expansion, or None."""
+    part = _step(setting, "PolynomialFeatures")
+    return None if part is None else part.get("degree", 2)
+
+
+def _step(setting: Setting, name: str) -> Part | None:
+    return next((part for _, part in setting.preparation if part.name == name), None)
 
 
 def _of_nystroem(part: Part, name: str) -> Any:
@@ -155,31 +161,16 @@ def _of_nystroem(part: Part, name: str) -> Any:
 def effective_kernel(setting: Setting) -> str | None:
     """Return the kernel of the learner, or of its Nyström features, as a value of --kernel."""
     part = landmarks_of(setting)
-    return kernel_option(
-        setting.kernel if part is None else as_kernel(_of_nystroem(part, "kernel"))
-    )
+    kernel = setting.kernel if part is None else as_kernel(_of_nystroem(part, "kernel"))
+    return kernel_option(kernel)
 
 
 def kernel_words(setting: Setting) -> str | None:
     """Return the kernel for display, with the number of landmarks."""
     part, kernel = landmarks_of(setting), effective_kernel(setting)
-    return (
-        kernel
-        if part is None or kernel is None
-        else f"{kernel}, {_of_nystroem(part, 'landmarks')} landmarks"
-    )
-
-
-def expansion_degree(setting: Setting) -> int | None:
-    """Return the degree of polynomial expansion, or None."""
-    return next(
-        (
-            part.get("degree", 2)
-            for _, part in setting.preparation
-            if part.name == "PolynomialFeatures"
-        ),
-        None,
-    )
+    if part is None or kernel is None:
+        return kernel
+    return f"{kernel}, {_of_nystroem(part, 'landmarks')} landmarks"
 
 
 def python_lines(setting: Setting, seed: int | None = None) -> str:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import (
+    MODEL_NAMES,
     ClusterOptions,
     Data,
     JudgingOptions,
@@ -33,48 +34,54 @@ def command(
         list[str],
         option(
             "MODEL",
-            "As in train; repeatable. Default: sdca, and sdca-logistic for linear predictors.",
+            f"Model: {MODEL_NAMES}; repeatable. Default: sdca, and sdca-logistic without a kernel.",
             "--model",
             "-m",
         ),
     ] = [],  # noqa: B006 - typer copies it
-    cv: Annotated[int, option("K", "Folds, by class (and by group).", min=2)] = 5,
+    cv: Annotated[int, option("K", "Number of folds of cross-validation.", min=2)] = 5,
     threshold: Annotated[
         str | None,
         option(
             "AIM",
-            "For two classes: choose from which score on a row is positive; f1, cost, ..., precision=0.9, recall=0.8.",
+            "Choose the threshold of two classes for f1, balanced-error or cost, or for a minimum: "
+            "precision=0.9, recall=0.8.",
+            panel="Search",
         ),
     ] = None,
-    jobs: Annotated[int | None, option("N", "Threads. It never changes a result.", min=1)] = None,
+    jobs: Annotated[
+        int | None,
+        option("N", "Number of threads; results do not depend on it.", min=1, panel="Resources"),
+    ] = None,
     max_time: Annotated[
-        float | None,
-        option("SECONDS", "Aim to be done by then, with the best that was found so far."),
+        float | None, option("SECONDS", "Time limit; the best model found by then is kept.")
     ] = None,
     refit_all: Annotated[
         bool,
         option(
             None,
-            "Refit the choice on all rows, once its test error is told.",
+            "Refit the choice on all rows after its test error is measured.",
             "--refit-all/--no-refit-all",
+            panel="Search",
         ),
     ] = True,
     sample: Annotated[
         int | None,
         option(
             "ROWS",
-            "Rows to compare settings on where a table does not fit into --memory. Default: 20,000 at most.",
+            "Rows to search on if the table exceeds --memory. Default: at most 20,000.",
             min=100,
+            panel="Search",
         ),
     ] = None,
     page: Annotated[
-        bool, option(None, "Write DIR/report.html, which shows the run.", "--page/--no-page")
+        bool, option(None, "Write the page DIR/report.html.", "--page/--no-page", panel="Output")
     ] = True,
     out: Annotated[
         str | None, option("DIR", "Folder of the run. Default: runs/ + DATA's name.", "--out", "-o")
     ] = None,
 ) -> None:
-    """Compare settings by cross-validation, refit the best one, save it, and estimate its error on new rows.
+    """Find the best model by cross-validation, measure its test error, and save it.
 
     \b
     Examples:
@@ -83,18 +90,20 @@ def command(
       pegasos tune my.csv -m pegasos -m perceptron --kernel polynomial:2,3 --n-iter 1000,10000
       pegasos tune churn.csv --metric average-precision --positive churned
       pegasos tune churn.csv --threshold precision=0.8 --positive churned
-      pegasos tune fraud.csv --cost 'fraud>ok:20,ok>fraud:1'
+      pegasos tune fraud.csv --error-cost 'fraud>ok:20,ok>fraud:1'
 
-    Some rows are set aside first (--test-size, or the file's own test group) and take no part in the choice; when its error on
-    them is known, the choice is refitted on all rows and saved. Without --kernel, --lam and the like linear, Gaussian and cubic
-    predictors are compared over λ and widths on 2,000 rows; the best ones and half steps around them are then compared on all
-    rows, at most 20,000. A grid that is asked for is evaluated completely on all rows. The folder keeps what is done: the same
-    command goes on after an interruption, and a changed grid uses what is there. DIR/best.model is the model, DIR/results.csv
-    every cell, DIR/report.html a page that shows them.
+    Test rows (--test-size, or the file's own test group) take no part in the choice. After the
+    test error is measured, the chosen model is refitted on all rows and saved.
 
-    Of a table that does not fit into --memory a sample is searched (--sample), drawn over all files; its choice then learns from
-    all rows as in train, a kernel through landmarks, and its error on all rows set aside is told. --cluster or --workers: folds
-    and kernels are tried by the workers of a Dask cluster; no result changes.
+    By default linear, Gaussian and cubic models are compared over C and kernel widths on 2,000
+    rows; the best ones and their neighbors are then compared on all rows, at most 20,000. A grid
+    given by --kernel, --C and similar options is evaluated completely on all rows.
+
+    DIR contains best.model, results.csv with all settings, and the page report.html. The same
+    command resumes an interrupted run.
+
+    A table that exceeds --memory is searched on a sample of its rows; the choice is then trained
+    on all training rows. With --cluster or --workers, Dask workers evaluate folds and kernels.
     """
     from pegasos.program.commands.tune.search import TuneJob
     from pegasos.program.commands.tune.tuning import tune

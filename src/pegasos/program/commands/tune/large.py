@@ -49,7 +49,7 @@ from pegasos.program.tables.read_options import Outline
 from pegasos.program.tables.row_hashes import hash_rows
 from pegasos.program.tables.sampling import Sample
 from pegasos.program.tables.survey import Survey
-from pegasos.program.terminal import console, judging_values, option_values
+from pegasos.program.terminal import console, option_values
 from pegasos.program.terminal.reproduction import expansion_degree, landmarks_of
 from pegasos.search.anatomy import anatomy
 from pegasos.search.decisions import carry_over
@@ -101,7 +101,7 @@ def tune_large(job: TuneJob, outline: Outline, begin: float, until: float | None
     aim = (
         None
         if job.threshold is None
-        else judging_values.make_aim(job.threshold, job.judging, rows.labels)
+        else option_values.make_aim(job.threshold, job.judging, rows.labels)
     )
     console.say(
         f"sample: {len(rows)} of {found.training} training rows, drawn over all files by --seed {job.running.seed}"

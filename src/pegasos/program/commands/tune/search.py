@@ -27,7 +27,7 @@ from pegasos.program.pipelines import (
 from pegasos.program.tables.dataset import BadData, Dataset
 from pegasos.program.tables.description import fitting_words, guessing_words, is_unbalanced
 from pegasos.program.tables.labels import label_text
-from pegasos.program.terminal import console, judging_values, option_values
+from pegasos.program.terminal import console, option_values
 from pegasos.program.terminal.options import (
     HERE,
     ClusterOptions,
@@ -73,7 +73,7 @@ class TuneJob:
     @property
     def metric(self) -> str:
         """What settings are compared by, by name."""
-        return judging_values.check(self.judging, self.threshold)
+        return option_values.check_metric(self.judging, self.threshold)
 
     @property
     def asks_for_a_grid(self) -> bool:
@@ -129,7 +129,7 @@ def explore(job: TuneJob, rows: Dataset, until: float | None, cluster: Cluster |
 def _metric(job: TuneJob, rows: Dataset) -> Metric | None:
     """What settings are compared by; and where classes are unbalanced and nothing was asked for, what might fit better."""
     classes, counts = np.unique(rows.labels, return_counts=True)
-    found = judging_values.make_metric(job.judging, classes, job.threshold)
+    found = option_values.make_metric(job.judging, classes, job.threshold)
     try:
         metric = None if found is None else found.settled(rows.labels)
     except ValueError as error:

@@ -23,7 +23,7 @@ from pegasos.program.scoring import predictor_scores
 from pegasos.program.tables.dataset import Dataset, holds_pixels, take
 from pegasos.program.tables.leaks import leaks
 from pegasos.program.tables.read_options import Outline
-from pegasos.program.terminal import console, judging_values, option_values, outputs
+from pegasos.program.terminal import console, option_values, outputs
 from pegasos.program.terminal.reproduction import scale_of
 from pegasos.search.anatomy import anatomy
 from pegasos.search.decisions import Aim, Threshold, carry_over
@@ -47,7 +47,7 @@ def _tune(job: TuneJob) -> TuneRecord:
     begin, begin_clock = time.perf_counter(), time.monotonic()
     outputs.check_folder(job.folder)
     option_values.check(job.models, job.learning, job.running.memory)
-    judging_values.check(
+    option_values.check_metric(
         job.judging, job.threshold
     )  # a name that means nothing is refused before anything is read
     check_cluster(job.where)
@@ -70,7 +70,7 @@ def _tune(job: TuneJob) -> TuneRecord:
     aim = (
         None
         if job.threshold is None
-        else judging_values.make_aim(job.threshold, job.judging, rows.labels)
+        else option_values.make_aim(job.threshold, job.judging, rows.labels)
     )
     with cluster_of(job.where) as cluster:
         explored = explore(job, rows, until, cluster)
