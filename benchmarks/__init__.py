@@ -1,1 +1,4 @@
-"""The benchmarks: `python -m benchmarks` runs them all. One file a benchmark, found by listing this folder."""
+"""Benchmarks: each module measures one thing as a ratio to a peer.
+
+`python -m benchmarks NAME` runs one; results go to results.json and docs/benchmarks.md.
+"""

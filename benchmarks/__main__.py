@@ -16,7 +16,7 @@ WIDTHS = (60, 9, 9, 9, 10, 7, 16)
 
 
 def listed() -> dict[str, Benchmark]:
-    """All benchmarks: the modules of this folder that have one."""
+    """Return all benchmarks: the modules of this folder that define one."""
     names = [
         module.name
         for module in pkgutil.iter_modules(benchmarks.__path__)
@@ -28,6 +28,7 @@ def listed() -> dict[str, Benchmark]:
 
 
 def show(cells: list[str]) -> None:
+    """Print one line of the table."""
     print(
         "  "
         + "  ".join(
@@ -38,6 +39,7 @@ def show(cells: list[str]) -> None:
 
 
 def main() -> int:
+    """Run the benchmarks named on the command line."""
     known = listed()
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description="Measure; results go to " + str(PAGE)

@@ -1,4 +1,4 @@
-"""Rows for the benchmarks: stored sets, where they are there, and generated ones."""
+"""Rows for the benchmarks: stored data sets where available, and generated ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 
 
 def stored(name: str) -> Path:
-    """The path of a stored set."""
+    """Return the path of a stored data set."""
     path = (
         Path(
             os.environ.get("PEGASOS_DATA")
@@ -34,7 +34,7 @@ def stored(name: str) -> Path:
 
 @cache
 def usps() -> tuple[Array, Array]:
-    """All 9298 USPS digits x 256, float32, the 7291 training rows first."""
+    """Return all 9298 USPS digits (256 pixels, float32), the 7291 training rows first."""
     path = stored("usps.h5")
     try:
         import h5py
@@ -52,14 +52,14 @@ def usps() -> tuple[Array, Array]:
 
 @cache
 def binary10() -> tuple[Array, Array]:
-    """The 10,000 x 10 table of two classes, standardized."""
+    """Return the 10,000 x 10 table of two classes, standardized."""
     table = np.loadtxt(stored("binary10.csv"), delimiter=",", skiprows=1)
     return standardized(table[:, :10]), table[:, 10]
 
 
 @cache
 def shuffled(name: str) -> tuple[Array, Array]:
-    """covtype, mnist or fashion as it is stored, in one random order."""
+    """Return covtype, mnist or fashion in one random order."""
     with np.load(stored(f"{name}.npz")) as file:
         X, y = file["X"], file["y"]
     order = np.random.default_rng(0).permutation(len(y))
@@ -68,13 +68,13 @@ def shuffled(name: str) -> tuple[Array, Array]:
 
 @cache
 def generated(m: int) -> tuple[Array, Array]:
-    """m x 50, 20 features of use, two classes that overlap; standardized."""
+    """Return m x 50 standardized rows of two overlapping classes; 20 features are informative."""
     X, y = make_classification(m, 50, n_informative=20, class_sep=0.7, random_state=0)
     return standardized(X), y
 
 
 def standardized(X: Array) -> Array:
-    """Mean 0 and deviation 1 for each column; constant columns 0."""
+    """Scale columns to mean 0 and std 1; constant columns become 0."""
     deviations = X.std(axis=0, dtype=np.float64)
     return np.asarray(
         (X - X.mean(axis=0, dtype=np.float64)) / np.where(deviations > 0, deviations, 1.0)
@@ -82,7 +82,7 @@ def standardized(X: Array) -> Array:
 
 
 def dense_binary(m: int, width: int) -> tuple[Array, Array]:
-    """Normal features, two classes with a linear boundary; about 15 % of the labels lie on the wrong side of it."""
+    """Return normal features and two classes with a linear boundary and about 15 % noise."""
     random = np.random.default_rng(0)
     X = random.normal(size=(m, width))
     direction = random.normal(size=width)
@@ -91,7 +91,7 @@ def dense_binary(m: int, width: int) -> tuple[Array, Array]:
 
 
 def sparse_binary(m: int, width: int, each: int) -> tuple[Any, Array]:
-    """CSR rows of length 1 with `each` non-zeros (one in each stretch of the features), two classes, linear boundary."""
+    """Return CSR rows of norm 1 with `each` nonzeros, and two classes with a linear boundary."""
     random = np.random.default_rng(0)
     stretch = width // each
     indices = (np.arange(each) * stretch + random.integers(stretch, size=(m, each))).astype(

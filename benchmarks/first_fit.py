@@ -1,4 +1,4 @@
-"""The first fit with an empty cache of compiled code: seconds, and what each compiled function takes."""
+"""First fit with an empty cache of compiled code: seconds in total and per function."""
 
 from __future__ import annotations
 
@@ -79,6 +79,7 @@ def measure(case: str, code: str, goal: float, repeats: int) -> Row:
 
 
 def run(repeats: int) -> Iterator[Row]:
+    """Measure, and yield the rows."""
     repeats = min(repeats, 3)
     for case, (learner, goal) in CASES.items():
         yield measure(case, CODE.format(learner=learner), goal, repeats)

@@ -1,4 +1,4 @@
-"""Time two things fairly: in one process, by turns, medians of repeats."""
+"""Timing: alternating runs in one process, medians of repeats."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ import numpy as np
 
 Work = Callable[[], Any]
 
-#: The variable with the most rows of a try.
+#: Environment variable with the largest number of rows of a trial run.
 LARGEST = "BENCHMARK_ROWS"
 
 
 def largest() -> int:
-    """The most rows that a table may have: of a try, or any number."""
+    """Return the largest number of rows that a table may have."""
     return int(os.environ.get(LARGEST, "1000000000"))
 
 
 class NotHereError(Exception):
-    """What a benchmark needs is missing on this machine; the message says what."""
+    """Raised where data or a package that a benchmark needs is missing."""
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """What is compared, what is aimed at, and the function that measures: repeats -> rows, as they come.
+    """Benchmark: a description, and the function that measures and yields rows.
 
-    `cases` are parts of it that can be run alone (`--case`).
+    `cases` are parts that can be run alone (`--case`).
     """
 
     name: str
@@ -50,7 +50,7 @@ class Benchmark:
     def of_cases(
         cls, name: str, compares: str, cases: Mapping[str, Callable[[int], Iterator[Row]]]
     ) -> Benchmark:
-        """One that runs all its cases; what a case needs and is not here leaves that case out, and says so."""
+        """Return a benchmark that runs all its cases; a case without its data becomes a note."""
 
         def run(repeats: int) -> Iterator[Row]:
             for case, measure in cases.items():
@@ -64,9 +64,9 @@ class Benchmark:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the results: a figure in a unit, and the goal that it is to reach (None: for information only).
+    """Row of the results: a figure with its unit, and its target (None: for information).
 
-    In a comparison the figure is how many times faster we are, theirs/ours.
+    In a comparison the figure is the speedup, theirs / ours.
     """
 
     case: str
@@ -79,18 +79,20 @@ class Row:
     note: str = ""
     #: Group of comparable cases within the benchmark.
     group: str = ""
-    #: The most memory that each side took beyond what the process had, in bytes.
+    #: Peak memory of each side beyond that of the process before, in bytes.
     ours_bytes: int | None = None
     theirs_bytes: int | None = None
 
     @property
     def reached(self) -> bool | None:
+        """Whether the target is reached; None without a target."""
         if self.goal is None:
             return None
         return self.figure >= self.goal if self.at_least else self.figure <= self.goal
 
     @property
     def target(self) -> str:
+        """Target as text."""
         return (
             ""
             if self.goal is None
@@ -98,21 +100,22 @@ class Row:
         )
 
     def noting(self, note: str) -> Row:
-        """The same row with a note."""
+        """Return a copy of the row with a note."""
         return replace(self, note=note)
 
     def milliseconds(self, parts: float) -> str:
-        """The times of both sides divided by `parts`, in milliseconds."""
+        """Return the times of both sides divided by `parts`, in milliseconds."""
         assert self.ours_seconds is not None and self.theirs_seconds is not None
-        return f"{1000 * self.ours_seconds / parts:.3g} ms / {1000 * self.theirs_seconds / parts:.3g} ms"
+        ours, theirs = (1000 * each / parts for each in (self.ours_seconds, self.theirs_seconds))
+        return f"{ours:.3g} ms / {theirs:.3g} ms"
 
     def as_dict(self) -> dict[str, Any]:
-        """The row as it stands in results.json."""
+        """Return the row as stored in results.json."""
         return {**vars(self), "target": self.target, "reached": self.reached}
 
 
 def seconds(work: Work) -> float:
-    """How long it takes once; the collector of garbage does not come in between."""
+    """Return the seconds of one call, without garbage collection."""
     gc.collect()
     gc.disable()
     try:
@@ -126,7 +129,7 @@ def seconds(work: Work) -> float:
 def alternate(
     ours: Work, theirs: Work, repeats: int, theirs_repeats: int | None = None, warm: bool = True
 ) -> tuple[float, float]:
-    """The median seconds of each. They take turns, so that a busy machine disturbs both; `warm` runs each once before."""
+    """Return the median seconds of both sides, measured in turns; `warm` runs each once before."""
     repeats = max(1, repeats)
     fewer = min(repeats, theirs_repeats or repeats)
     if warm:
@@ -142,16 +145,16 @@ def alternate(
 
 
 def quietly(work: Callable[..., Any], *given: Any) -> None:
-    """Without warnings that are no news: borders of grids, and peers that did not converge, which their objective says."""
+    """Call without warnings about borders of grids and peers that did not converge."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         work(*given)
 
 
 def peak_memory(work: Work) -> int | None:
-    """Return the most memory that a call takes beyond what the process has, in bytes; None where Linux does not tell.
+    """Return the peak memory of a call beyond that of the process, in bytes; None without /proc.
 
-    Free memory of the C library is given back first, so that a call pays for all that it touches.
+    Free memory of the C library is released first, so that all memory that a call uses counts.
     """
     status, reset = Path("/proc/self/status"), Path("/proc/self/clear_refs")
     if not reset.exists():
@@ -171,10 +174,10 @@ def peak_memory(work: Work) -> int | None:
 
 
 def touch(memory: int) -> None:
-    """Use so many bytes and give them back.
+    """Write to this many bytes and release them.
 
-    A virtual machine may hand memory that is free for some seconds back to its host: to get a gigabyte again then takes 3 s
-    (measured), which says nothing about who asks for it. So everyone finds it at hand.
+    A virtual machine may return memory that was free for some seconds to its host. The first use of
+    a gigabyte then takes 3 s (measured), whichever program asks for it.
     """
     np.empty(memory, dtype=np.uint8)[:: mmap.PAGESIZE] = 1
 
@@ -182,9 +185,10 @@ def touch(memory: int) -> None:
 def in_turns(
     works: dict[str, Work], repeats: int, short: float = 2.0, memory: int = 0
 ) -> dict[str, float]:
-    """The seconds of each: medians of `repeats` turns, of 3 if all take longer than `short` seconds, of 1 if 5 times as long.
+    """Return the median seconds of each side over `repeats` turns.
 
-    Before each turn `memory` bytes are touched.
+    If a turn takes longer than `short` seconds there are 3 turns, if 5 times as long one. Before
+    each measurement `memory` bytes are touched.
     """
     times: dict[str, list[float]] = {name: [] for name in works}
     for turn in range(max(1, repeats)):
@@ -207,13 +211,13 @@ def ratio(
     theirs_repeats: int | None = None,
     note: str = "",
 ) -> Row:
-    """How many times faster `ours` is than `theirs`."""
+    """Return a row with the speedup of `ours` over `theirs`."""
     mine, others = alternate(ours, theirs, repeats, theirs_repeats)
     return Row(case, others / mine, "x", goal, True, mine, others, note)
 
 
 def child(code: str, **environment: str) -> str:
-    """What a fresh Python process prints that runs this code."""
+    """Run code in a fresh Python process, and return its output."""
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, **environment},

@@ -1,7 +1,7 @@
-"""The exact kernel predictor on all 60,000 training rows of MNIST and Fashion-MNIST, against SVC on the same rows.
+"""Exact kernel predictor on all 60,000 training rows of MNIST and Fashion-MNIST, against SVC.
 
-Width and C are those of `nystroem`, chosen on rows held out from the training rows. SVC runs in a process of its own, and is
-stopped after as many seconds as BENCHMARK_PATIENCE says (1,200 by default).
+Width and C are those of `nystroem`, chosen on rows held out from the training rows. SVC runs in a
+process of its own and is stopped after BENCHMARK_PATIENCE seconds (1,200 by default).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TABLES = {case.name: case for case in CASES if case.name != "covtype"}
 
 
 def fit_svc(name: str) -> None:
-    """In the child: seconds and test error as JSON."""
+    """Fit SVC, and print seconds and test error as JSON."""
     from sklearn.svm import SVC
 
     case = TABLES[name]
@@ -41,7 +41,7 @@ def fit_svc(name: str) -> None:
 
 
 def svc(name: str, patience: float) -> dict[str, Any] | None:
-    """What SVC did, None if it was stopped."""
+    """Return the results of SVC, or None if it was stopped."""
     code = f"from benchmarks.images import fit_svc; fit_svc({name!r})"
     try:
         done = subprocess.run(
@@ -57,7 +57,7 @@ def svc(name: str, patience: float) -> dict[str, Any] | None:
 
 
 def ours(case: Case, repeats: int) -> Iterator[Row]:
-    """Hinge loss, one-vs-all, to a gap of 1e-3."""
+    """Fit the hinge loss one-vs-rest to a gap of 1e-3."""
     compile_once()
     X, y, test, expected = case.rows(largest())
     learner = SDCA(kernel=Gaussian(case.variance), lam=1 / (case.C * len(y)), random_state=0)
@@ -65,7 +65,8 @@ def ours(case: Case, repeats: int) -> Iterator[Row]:
     learner.fit(X, y)
     took = time.perf_counter() - start
     error = 100 * float((learner.predict(test) != expected).mean())
-    note = f"gap {learner.gap_:.1e}, {len(learner.support_):,} support vectors; {learner.plan_.method}; {learner.plan_.reason}"
+    note = f"gap {learner.gap_:.1e}, {len(learner.support_):,} support vectors; "
+    note += f"{learner.plan_.method}; {learner.plan_.reason}"
     yield Row(
         f"{case.name}, {len(y):,} rows, Gaussian of variance {case.variance:g}, C = {case.C:g}",
         error,
@@ -76,9 +77,11 @@ def ours(case: Case, repeats: int) -> Iterator[Row]:
 
 
 def theirs(case: Case, repeats: int) -> Iterator[Row]:
+    """Fit SVC with the same kernel and C."""
     patience = float(os.environ.get("BENCHMARK_PATIENCE", "1200"))
     found = svc(case.name, patience)
-    name = f"{case.name}, at most {min(60_000, largest()):,} rows: SVC, one-vs-one, the same kernel and C"
+    rows = min(60_000, largest())
+    name = f"{case.name}, at most {rows:,} rows: SVC, one-vs-one, equal kernel and C"
     if found is None:
         yield Row(
             name,
@@ -93,7 +96,8 @@ def theirs(case: Case, repeats: int) -> Iterator[Row]:
 
 BENCHMARK = Benchmark.of_cases(
     "images",
-    "A Gaussian kernel on 60,000 rows of 784 pixels, hinge loss, exact to a gap of 1e-3: test errors and seconds, ours and SVC's",
+    "Gaussian kernel on 60,000 rows of 784 pixels, hinge loss, gap 1e-3: test errors and seconds, "
+    "ours and SVC's",
     {
         **{name: partial(ours, case) for name, case in TABLES.items()},
         **{f"{name}-svc": partial(theirs, case) for name, case in TABLES.items()},

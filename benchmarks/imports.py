@@ -1,4 +1,4 @@
-"""How long importing takes."""
+"""Import time."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ OURS, THEIRS = "from pegasos import Pegasos", "from sklearn.linear_model import 
 
 
 def run(repeats: int) -> Iterator[Row]:
+    """Measure, and yield the rows."""
     ours, theirs = alternate(lambda: child(OURS), lambda: child(THEIRS), repeats)
     yield Row("in fresh processes", ours - theirs, "s", 0.5, False, ours, theirs)
 

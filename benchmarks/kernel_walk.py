@@ -1,4 +1,4 @@
-"""The kernel walk on a stored Gram matrix against the textbook loop on the same matrix."""
+"""Kernel walk on a stored Gram matrix against the textbook loop on the same matrix."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SLOW = 1  # the textbook takes seconds: it is timed this often
 
 
 def textbook(K: Array, y: Array, drawn: Array) -> Array:
-    """Kernel Pegasos as in the paper, one class, each score one vectorized dot product."""
+    """Run kernel Pegasos as in the paper for one class, each score a vectorized dot product."""
     alpha = np.zeros(len(y), dtype=K.dtype)
     for t, i in enumerate(drawn, start=1):
         if y[i] / (LAM * t) * ((alpha * y) @ K[i]) < 1:
@@ -33,6 +33,7 @@ def textbook(K: Array, y: Array, drawn: Array) -> Array:
 
 
 def run(repeats: int) -> Iterator[Row]:
+    """Measure, and yield the rows."""
     X, target = usps()
     rows, codes = GramRows.of(Gaussian(2), X[:ROWS]), target[:ROWS]
     classes = np.unique(codes)
@@ -62,12 +63,12 @@ def run(repeats: int) -> Iterator[Row]:
     different = float((results["ours"] != results["theirs"]).sum())
     yield Row("different coefficients", different, "", 0, False, note=f"of {results['ours'].size}")
     with threadpool_limits(1, "blas"):
-        yield ratio("the same, BLAS with one thread", ours, theirs, repeats, theirs_repeats=SLOW)
+        yield ratio("USPS, BLAS with one thread", ours, theirs, repeats, theirs_repeats=SLOW)
 
 
 BENCHMARK = Benchmark(
     "kernel_walk",
-    "Pegasos (hinge) with a stored float32 Gram matrix, 7438 rows, ten classes: our walk / ten vectorized textbook loops "
-    "(alpha, y and K in float32), same draws, Gram matrix not counted",
+    "Pegasos (hinge) with a stored float32 Gram matrix, 7438 rows, ten classes: our walk / ten "
+    "vectorized textbook loops (float32), equal draws, Gram matrix not counted",
     run,
 )

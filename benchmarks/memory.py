@@ -1,4 +1,4 @@
-"""A kernel fit that is not allowed to store its Gram matrix."""
+"""Peak memory of a kernel fit that may not store its Gram matrix."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ import numpy as np
 from pegasos import Pegasos
 random = np.random.default_rng(0)
 y = random.integers(10, size=60_000)
-X = random.normal(size=(60_000, 100)).astype(np.float32) + 0.2 * random.normal(size=(10, 100)).astype(np.float32)[y]
+centers = 0.2 * random.normal(size=(10, 100)).astype(np.float32)
+X = random.normal(size=(60_000, 100)).astype(np.float32) + centers[y]
 model = Pegasos(kernel="gaussian", n_iter={STEPS}, memory="2GB", random_state=0)
 start = time.perf_counter()
 model.fit(X, y)
@@ -26,12 +27,14 @@ status = Path("/proc/self/status")
 if status.exists():
     peak = 1024 * int(re.search(r"VmHWM:\\s+(\\d+)", status.read_text())[1])
 else:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    unit = 1 if sys.platform == "darwin" else 1024
+    peak = unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(json.dumps([peak, took, model.plan_.rows, str(model.plan_), len(model.support_)]))
 """
 
 
 def run(repeats: int) -> Iterator[Row]:
+    """Measure, and yield the rows."""
     peak, took, rows, plan, support = json.loads(child(CODE))
     if rows != "on the fly":
         raise AssertionError(f"the plan was not to compute rows on the fly: {plan}")
@@ -41,6 +44,6 @@ def run(repeats: int) -> Iterator[Row]:
 
 BENCHMARK = Benchmark(
     "memory",
-    'A Gaussian kernel, 60,000 x 100 float32 rows, ten classes, memory="2GB": the most memory the process takes',
+    'Gaussian kernel, 60,000 x 100 float32 rows, ten classes, memory="2GB": peak of the process',
     run,
 )

@@ -1,7 +1,7 @@
-"""Nyström features and the exact linear method: error against time by landmarks, and the solver against LogisticRegression's.
+"""Nyström features and exact linear solvers: error against time by number of landmarks.
 
-Widths and C were chosen on rows held out from the training rows, with fewer rows and landmarks, and then fixed. liquidSVM's
-published figure for covtype is 398 s on 3 threads of another machine.
+Widths and C were chosen on rows held out from the training rows, with fewer rows and landmarks, and
+then fixed. liquidSVM's published figure for covtype is 398 s on 3 threads of another machine.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Sets = tuple[Array, Array, Array, Array]
 
 @dataclass(frozen=True)
 class Case:
-    """Training and test rows with labels, the kernel's variance, C, and which losses are solved with how many landmarks."""
+    """Training and test rows, the kernel's variance, C, and numbers of landmarks by loss."""
 
     name: str
     rows: Callable[[int], Sets]
@@ -36,7 +36,7 @@ class Case:
 
 
 def covtype(most: int) -> Sets:
-    """A fifth of the rows, at random, are test rows."""
+    """Return covtype with a random fifth as test rows."""
     X, y = shuffled("covtype")
     X = standardized(X).astype(np.float32)
     train = len(y) * 4 // 5
@@ -44,7 +44,7 @@ def covtype(most: int) -> Sets:
 
 
 def images(name: str) -> Callable[[int], Sets]:
-    """The last 10,000 rows are the test rows; pixels from 0 to 1."""
+    """Return a function that reads pixels from 0 to 1; the last 10,000 rows are test rows."""
 
     def rows(most: int) -> Sets:
         with np.load(stored(f"{name}.npz")) as file:
@@ -70,6 +70,7 @@ CASES = (
 
 
 def measure(case: Case, sets: Sets, loss: str, landmarks: int) -> Row:
+    """Choose landmarks, map the rows, and solve."""
     X, y, test, expected = sets
     start = time.perf_counter()
     features = Nystroem(Gaussian(case.variance), landmarks, random_state=0).fit(X)
@@ -80,26 +81,29 @@ def measure(case: Case, sets: Sets, loss: str, landmarks: int) -> Row:
     solved = time.perf_counter()
     del mapped
     error = float((learner.predict(features.transform(test)) != expected).mean())
-    note = f"choose {chosen - start:.1f} s, map {made - chosen:.1f} s, solve {solved - made:.1f} s; gap {learner.gap_:.1e}; "
-    note += f"{learner.plan_.method}"
+    note = (
+        f"choose {chosen - start:.1f} s, map {made - chosen:.1f} s, solve {solved - made:.1f} s; "
+    )
+    note += f"gap {learner.gap_:.1e}; {learner.plan_.method}"
     name = f"{case.name}, {len(y):,} rows, {landmarks} landmarks, {loss}"
     return Row(name, 100 * error, "% errors", ours_seconds=solved - start, note=note)
 
 
 def compile_once() -> None:
-    """What is compiled once on a machine is compiled before anything is timed."""
+    """Compile all functions, so that no measurement includes it."""
     tiny = np.random.default_rng(0).normal(size=(300, 3))
     for loss in ("hinge", "logistic"):
         SDCA(loss).fit(tiny, (tiny[:, 0] > 0).astype(int))
 
 
 def measured(case: Case, loss: str, landmarks: int, repeats: int) -> Iterator[Row]:
+    """Measure one case."""
     compile_once()
     yield measure(case, case.rows(largest()), loss, landmarks)
 
 
 def against_others(repeats: int) -> Iterator[Row]:
-    """The same features, the same objective."""
+    """Compare with LogisticRegression on equal features and an equal objective."""
     X, y, _, _ = covtype(min(largest(), 50_000))
     mapped = Nystroem(Gaussian(10.0), 500, random_state=0).fit_transform(X)
     table = Table(
@@ -120,7 +124,7 @@ PARTS: dict[str, Callable[[int], Iterator[Row]]] = {
 }
 BENCHMARK = Benchmark.of_cases(
     "nystroem",
-    "Nyström features of a Gaussian kernel and SDCA with its defaults (tol 1e-3): test errors and seconds, landmarks chosen and "
-    "features made included; LogisticRegression one-vs-rest on the same features",
+    "Nyström features of a Gaussian kernel and SDCA (tol 1e-3): test errors and seconds, choice of "
+    "landmarks and features included; LogisticRegression one-vs-rest on the features",
     {**PARTS, "others": against_others},
 )

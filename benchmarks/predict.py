@@ -1,4 +1,4 @@
-"""Predicting with a kernel."""
+"""Prediction with a kernel."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ TRAINING, GAMMA = 7291, 1 / 16
 
 
 def run(repeats: int) -> Iterator[Row]:
+    """Measure, and yield the rows."""
     X, y = usps()
     for dtype in ("float32", "float64"):
         train, test = X[:TRAINING].astype(dtype), X[TRAINING:].astype(dtype)
         theirs = SVC(kernel="rbf", gamma=GAMMA, C=10).fit(train, y[:TRAINING])
-        # With so large a λ no example ever reaches its margin: each of SVC's support vectors becomes one of ours.
+        # With so large a λ no example reaches its margin: all of SVC's support vectors are ours.
         ours = Pegasos(
             lam=1e6, kernel=Gaussian.from_gamma(GAMMA), epochs=1, average=False, random_state=0
         )
@@ -36,7 +37,7 @@ def run(repeats: int) -> Iterator[Row]:
         )
         million = row.milliseconds(len(test) * support / 1e6)
         yield row.noting(
-            f"{support} support vectors; {million} a million kernel values; SVC has 45 pairs of classes, float64"
+            f"{support} support vectors; {million} per million kernel values; SVC: 45 pairs"
         )
 
 

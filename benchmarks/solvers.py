@@ -1,4 +1,4 @@
-"""SDCA to its certificate at every C and every shape, against the solvers of scikit-learn and scikit-learn-intelex."""
+"""SDCA at every C and shape against the solvers of scikit-learn and scikit-learn-intelex."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from benchmarks.harness import Benchmark, Row, largest
 
 
 def case(measure: Callable[[int, int], Iterator[Row]]) -> Callable[[int], Iterator[Row]]:
-    """A part of this benchmark, of tables of at most as many rows as a try may have."""
+    """Return a case whose tables have at most `largest()` rows."""
     return lambda repeats: measure(repeats, largest())
 
 
 BENCHMARK = Benchmark.of_cases(
     "solvers",
-    "SDCA with its defaults (tol 1e-3), C from 0.01 to 1000, against SVC (cache 1 GB), scikit-learn-intelex's SVC, LinearSVC, "
-    "LogisticRegression and GridSearchCV: fits by turns, medians of 5 where a turn takes less than 2 s, of 3 up to 10 s, else "
-    "one turn",
+    "SDCA (tol 1e-3), C from 0.01 to 1000, against SVC (cache 1 GB), scikit-learn-intelex's SVC, "
+    "LinearSVC, LogisticRegression and GridSearchCV: alternating fits, medians of 5 where a turn "
+    "takes less than 2 s, of 3 up to 10 s, else one turn",
     {
         "kernel": case(solvers_kernel.binary_rows),
         "multiclass": case(solvers_kernel.multiclass_rows),

@@ -1,8 +1,7 @@
-"""Of `solvers`: grids with certificates everywhere, against grids without them and against GridSearchCV(SVC)."""
+"""Part of `solvers`: certified grids against uncertified ones and GridSearchCV(SVC)."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -20,20 +19,20 @@ Array = np.ndarray[Any, Any]
 
 FOLDS = StratifiedKFold(5, shuffle=True, random_state=0)
 C_VALUES = np.geomspace(0.1, 1000, 20)
-#: Rows on which all sides are tried before the first turn.
+#: Rows of the fits before the first measurement.
 TRIED_ROWS = 600
 
 
 def sweeps(learner: SDCA, grid: dict[str, Any]) -> dict[str, SweepCV]:
-    """The sweep as it is, and along a path of λ where SweepCV can do that."""
-    found = {"certified": SweepCV(learner, grid, cv=FOLDS, refit=False)}
-    if "warm_path" in inspect.signature(SweepCV).parameters:
-        found["warm path"] = SweepCV(learner, grid, cv=FOLDS, refit=False, warm_path=True)
-    return found
+    """Return a certified sweep, and one along the path of λ."""
+    return {
+        "certified": SweepCV(learner, grid, cv=FOLDS, refit=False),
+        "warm path": SweepCV(learner, grid, cv=FOLDS, refit=False, warm_path=True),
+    }
 
 
 def turns(sides: dict[str, Any], X: Array, y: Array, repeats: int) -> dict[str, float]:
-    """The seconds of each side, after a try on few rows: so what a process loads once is there."""
+    """Return the seconds of each side; a fit on few rows first loads all code."""
     for each in sides.values():
         quietly(each.fit, X[:TRIED_ROWS], y[:TRIED_ROWS])
     return in_turns(
@@ -41,13 +40,18 @@ def turns(sides: dict[str, Any], X: Array, y: Array, repeats: int) -> dict[str, 
     )
 
 
-def told(sweep: Any, tol: float) -> str:
+def describe_gaps(sweep: Any, tol: float) -> str:
+    """Return how many cells reached the tolerance, and the largest gap."""
     gaps = sweep.cv_results_["mean_gap"]
     share = float((gaps <= tol).mean())
-    return f"{100 * share:.0f} % of {len(gaps)} cells have a mean gap of at most {tol:g}, the largest is {gaps.max():.1e}"
+    return (
+        f"{100 * share:.0f} % of {len(gaps)} cells have a mean gap of at most {tol:g}, "
+        f"the largest is {gaps.max():.1e}"
+    )
 
 
 def usps_rows(repeats: int, largest: int) -> Iterator[Row]:
+    """Run a grid on USPS with and without certificates."""
     X, y = (each[: min(7291, largest)] for each in usps())
     grid = {
         "kernel": [Gaussian(v) for v in np.geomspace(2, 60, 10)],
@@ -61,7 +65,7 @@ def usps_rows(repeats: int, largest: int) -> Iterator[Row]:
     times = turns({"plain": plain, **ours}, X, y, repeats)
     for name, sweep in ours.items():
         errors = f"errors {1 - sweep.best_score_:.4f} / {1 - plain.best_score_:.4f}"
-        note = f"{told(sweep, 0.01)}; without: {told(plain, 0.01)}; {errors}"
+        note = f"{describe_gaps(sweep, 0.01)}; without: {describe_gaps(plain, 0.01)}; {errors}"
         case = f"USPS, 10 widths x 10 λ x 5 folds, {name} / finish=False"
         yield Row(
             case,
@@ -76,6 +80,7 @@ def usps_rows(repeats: int, largest: int) -> Iterator[Row]:
 
 
 def binary10_rows(repeats: int, largest: int) -> Iterator[Row]:
+    """Run 20 values of C on binary10 against GridSearchCV(SVC)."""
     X, y = (each[:largest] for each in binary10())
     grid = {"lam": 1 / (C_VALUES * len(y) * 0.8)}
     theirs = GridSearchCV(
@@ -84,8 +89,10 @@ def binary10_rows(repeats: int, largest: int) -> Iterator[Row]:
     ours = sweeps(SDCA(kernel=Gaussian(16.0), random_state=0), grid)
     times = turns({"SVC": theirs, **ours}, X, y, repeats)
     for name, sweep in ours.items():
-        note = f"{told(sweep, 1e-3)}; errors {1 - sweep.best_score_:.4f} / {1 - theirs.best_score_:.4f}"
-        case = f"binary10, {len(y):,} rows, 20 values of C x 5 folds, {name}, against GridSearchCV(SVC, n_jobs=2)"
+        errors = f"errors {1 - sweep.best_score_:.4f} / {1 - theirs.best_score_:.4f}"
+        note = f"{describe_gaps(sweep, 1e-3)}; {errors}"
+        case = f"binary10, {len(y):,} rows, 20 values of C x 5 folds, {name}, "
+        case += "against GridSearchCV(SVC, n_jobs=2)"
         yield Row(
             case,
             times["SVC"] / times[name],

@@ -1,4 +1,4 @@
-"""Of `solvers`: Gaussian kernel and hinge loss, against the SVC of scikit-learn and that of scikit-learn-intelex."""
+"""Part of `solvers`: Gaussian kernel and hinge loss against two implementations of SVC."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ Array = np.ndarray[Any, Any]
 
 C_VALUES = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 SIZES = (2000, 8000, 20_000)
-#: Kernel matrices' worth of memory that every side finds at hand, and bytes of it at most.
+#: Memory touched before each measurement: kernel matrices, and bytes at most.
 MATRICES, MOST_MEMORY = 2, 3 * 2**30
-#: Cases up to which peak memory is measured by one more fit of each side.
+#: Seconds of a case up to which one more fit of each side measures peak memory.
 BRIEF_SECONDS = 30.0
 
 
 def intelex() -> Any:
-    """scikit-learn-intelex's SVC; None where it is not installed."""
+    """Return scikit-learn-intelex's SVC, or None if it is not installed."""
     try:
         from sklearnex import svm
     except ImportError:
@@ -39,12 +39,13 @@ def intelex() -> Any:
 
 
 class Fit:
-    """One of our fits: its learner, and whether a ConvergenceWarning came."""
+    """Fit of a learner, and whether it gave a ConvergenceWarning."""
 
     def __init__(self, learner: SDCA, X: Any, y: Array) -> None:
         self.learner, self._X, self._y, self.warned = learner, X, y, False
 
     def __call__(self) -> None:
+        """Fit, and record whether there was a warning."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             self.learner.fit(self._X, self._y)
@@ -53,7 +54,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Measured:
-    """A case: seconds and peak memory of all sides, the gap that ours reached, whether it warned, and a note."""
+    """Case: seconds and peak memory of all sides, our gap, whether we warned, and a note."""
 
     times: dict[str, float]
     peaks: dict[str, int | None]
@@ -63,6 +64,7 @@ class Measured:
 
     @property
     def ours(self) -> float:
+        """Seconds of our fit."""
         return self.times["ours"]
 
     @property
@@ -72,10 +74,11 @@ class Measured:
 
     @property
     def allowed(self) -> float:
-        """Return the seconds that ours may take: 1.5 times those of the faster peer, and 0.1 s."""
+        """Seconds allowed for our fit: 1.5 times those of the faster peer, and 0.1 s."""
         return 1.5 * self.faster + 0.1
 
     def row(self, case: str, goal: float | None, group: str) -> Row:
+        """Return the row of the results."""
         return Row(
             case,
             self.faster / self.ours,
@@ -91,7 +94,7 @@ class Measured:
 
 
 def measure(X: Array, y: Array, variance: float | str, C: float, repeats: int) -> Measured:
-    """The same problem for all sides, by turns."""
+    """Solve one problem with all sides, in turns."""
     gamma = variance if isinstance(variance, str) else 1 / (2 * variance)
     ours = Fit(SDCA(kernel=Gaussian(variance), lam=1 / (C * len(y)), random_state=0), X, y)
     peers = {"SVC": SVC(C=C, gamma=gamma, cache_size=1000)}
@@ -102,13 +105,13 @@ def measure(X: Array, y: Array, variance: float | str, C: float, repeats: int) -
     times = in_turns(
         works, repeats, memory=min(MATRICES * X.dtype.itemsize * len(y) ** 2, MOST_MEMORY)
     )
-    # Another fit of a case that takes long would tell no more than one of a shorter case.
     brief = sum(times.values()) < BRIEF_SECONDS
     peaks = {name: peak_memory(works[name]) if brief else None for name in ("ours", "SVC")}
     note = ", ".join(f"{name} {time:.3g} s" for name, time in times.items()) + (
         "" if Fast else " (intelex is not installed)"
     )
-    note += f"; gap {ours.learner.gap_:.1e}, {len(ours.learner.support_):,} support vectors; {ours.learner.plan_.method}"
+    note += f"; gap {ours.learner.gap_:.1e}, {len(ours.learner.support_):,} support vectors; "
+    note += ours.learner.plan_.method
     return Measured(
         times,
         peaks,
@@ -119,10 +122,7 @@ def measure(X: Array, y: Array, variance: float | str, C: float, repeats: int) -
 
 
 def compile_all() -> None:
-    """What is compiled once on a machine and loaded once in a process is there before the first turn: of all sides, on all paths.
-
-    Few rows, a matrix, lines; two classes and more; both dtypes.
-    """
+    """Compile and load the code of all sides before the first measurement."""
     X, y = generated(5000)
     for m in (500, 2500, 5000):
         for C in (0.01, 1000.0):
@@ -132,18 +132,19 @@ def compile_all() -> None:
 
 
 def covtype(m: int) -> tuple[Array, Array]:
-    """Class 2 against the rest."""
+    """Return rows of covtype, class 2 against the rest."""
     X, y = shuffled("covtype")
     return standardized(X[:m]), (y[:m] == 2).astype(np.int64)
 
 
 def generated_rows(m: int) -> tuple[Array, Array]:
-    """The first rows of the largest table: the same problem whatever the size."""
+    """Return the first rows of the largest generated table."""
     X, y = generated(60_000)
     return X[:m], y[:m]
 
 
 def binary10_rows(m: int) -> tuple[Array, Array]:
+    """Return the first rows of binary10."""
     X, y = binary10()
     return X[:m], y[:m]
 
@@ -156,7 +157,7 @@ TABLES: dict[str, tuple[Callable[[int], tuple[Array, Array]], float | str, tuple
 
 
 def binary_rows(repeats: int, largest: int) -> Iterator[Row]:
-    """No case may be slower than what is allowed; the medians are those of all cases."""
+    """Measure all binary cases, and yield their rows and a summary."""
     compile_all()
     cases = [
         (name, m, C)
@@ -178,6 +179,7 @@ def binary_rows(repeats: int, largest: int) -> Iterator[Row]:
 
 
 def summary(found: list[Measured]) -> Iterator[Row]:
+    """Yield medians and extremes over all cases."""
     count = f"of {len(found)} cases"
     yield Row(
         f"median {count}: the faster peer / ours",
@@ -199,12 +201,13 @@ def summary(found: list[Measured]) -> Iterator[Row]:
 
 
 def images(name: str, m: int) -> tuple[Array, Array]:
+    """Return the first images of a set, with pixels from 0 to 1."""
     X, y = shuffled(name)
     return X[:m].astype(np.float32) / 255, y[:m]
 
 
 def multiclass_rows(repeats: int, largest: int) -> Iterator[Row]:
-    """Ours one-vs-all, the peers one-vs-one: both solve what their users get."""
+    """Measure ten classes: ours one-vs-rest, SVC one-vs-one, each by its default."""
     compile_all()
     X, y = load_digits(return_X_y=True)
     sets: dict[str, Callable[[], tuple[Array, Array]]] = {

@@ -1,6 +1,7 @@
-"""Of `solvers`: linear fits, hinge loss against LinearSVC and logistic loss against the solvers of LogisticRegression.
+"""Part of `solvers`: linear fits against LinearSVC (hinge) and LogisticRegression (logistic).
 
-The same objective on both sides: SDCA with fit_intercept=True, the peers with a constant column and without an intercept.
+Both sides have one objective: SDCA with fit_intercept=True, the peers with a constant column and
+without an intercept.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Table:
-    """Rows, the values of C, the solvers of LogisticRegression that make sense, and how much faster the hinge loss is to be.
+    """Rows, values of C, suitable solvers of LogisticRegression, and the target for the hinge loss.
 
-    fewer  iterations of LinearSVC from C = 1 on (None: its 1,000), where all of them would take a quarter of an hour
+    `fewer` is the number of iterations of LinearSVC from C = 1 on, where its 1,000 would take a
+    quarter of an hour.
     """
 
     name: str
@@ -40,12 +42,13 @@ class Table:
 
 
 def covtype() -> tuple[Array, Array]:
+    """Return all standardized rows of covtype."""
     X, y = shuffled("covtype")
     return standardized(X), y
 
 
 LONG = (0.01, 1.0, 100.0)
-#: Rows on which all sides are tried before the first turn: enough for all paths of ours.
+#: Rows of the fits before the first measurement: enough for all our methods.
 TRIED_ROWS = 30_000
 TABLES = {
     "tall": Table(
@@ -56,7 +59,7 @@ TABLES = {
         covtype,
         LONG,
         ("lbfgs", "newton-cholesky"),
-        10,
+        8,
         fewer=100,
     ),
     "wide": Table(
@@ -77,12 +80,13 @@ TABLES = {
 
 
 def with_constant(X: Any) -> Any:
+    """Return the rows with a column of ones."""
     ones = np.ones((X.shape[0], 1))
     return sparse.hstack([X, ones], format="csr") if sparse.issparse(X) else np.hstack([X, ones])
 
 
 def objective(loss: str, X: Any, y: Array, W: Array, lam: float) -> float:
-    """The sum over all columns of P; W are their weights, those of the constant column last."""
+    """Return the sum of the primal objectives; the constant column is the last one of W."""
     classes = np.unique(y)
     total = 0.0
     for w, label in zip(W, classes[-len(W) :], strict=True):
@@ -93,7 +97,7 @@ def objective(loss: str, X: Any, y: Array, W: Array, lam: float) -> float:
 
 
 def weights(model: Any) -> Array:
-    """Weights of all columns, of ours and of theirs."""
+    """Return the weights of all predictors of a model."""
     if isinstance(model, OneVsRestClassifier):
         return np.vstack([each.coef_ for each in model.estimators_])
     return (
@@ -102,6 +106,7 @@ def weights(model: Any) -> Array:
 
 
 def peers(loss: str, table: Table, classes: int, C: float) -> dict[str, Any]:
+    """Return the peers by name."""
     if loss == "hinge":
         iterations = table.fewer if table.fewer and C >= 1 else 1000
         return {
@@ -128,7 +133,7 @@ def peers(loss: str, table: Table, classes: int, C: float) -> dict[str, Any]:
 
 
 def compare(table: Table, X: Any, y: Array, loss: str, C: float, repeats: int) -> Row:
-    """Ours against the fastest peer of those that come as near to the optimum as any (1e-3 of the objective)."""
+    """Compare with the fastest peer whose objective is within 1e-3 of the lowest."""
     wide, lam = with_constant(X), 1 / (C * len(y))
     ours = Fit(SDCA(loss, lam, fit_intercept=True, random_state=0), X, y)
     others = peers(loss, table, len(np.unique(y)), C)
@@ -152,7 +157,7 @@ def compare(table: Table, X: Any, y: Array, loss: str, C: float, repeats: int) -
     )
     note += f"; {ours.learner.plan_.method}" + ("; ConvergenceWarning" if ours.warned else "")
     if loss == "hinge" and others["LinearSVC"].max_iter < 1000:
-        note += f"; LinearSVC was ended after {table.fewer} of 1,000 iterations"
+        note += f"; LinearSVC was stopped after {table.fewer} of 1,000 iterations"
     goal = table.goal if loss == "hinge" else 1 / 1.2
     case, mine_seconds, seconds = f"{loss}, {table.name}, C = {C:g}", times["ours"], times[fastest]
     return Row(
@@ -161,7 +166,7 @@ def compare(table: Table, X: Any, y: Array, loss: str, C: float, repeats: int) -
 
 
 def rows(table: Table, repeats: int, largest: int) -> Iterator[Row]:
-    """Both losses at all C of a table, after a try of all sides on few of its rows: so what a process loads once is there."""
+    """Yield both losses at all C of a table; fits on few rows first load all code."""
     X, y = table.rows()
     X, y = X[:largest], y[:largest]
     for loss in ("hinge", "logistic"):

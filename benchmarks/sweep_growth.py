@@ -1,4 +1,4 @@
-"""How a sweep grows with the number of rows, with stored matrices and with rows on the fly; and a table too large to store."""
+"""Time and memory of sweeps as rows grow, with stored matrices and with rows on the fly."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from pegasos import Pegasos, SweepCV
 from pegasos.kernels import Gaussian
 warnings.simplefilter("ignore")
 m, width, kernels, steps, memory = {m}, {width}, {kernels}, {steps}, {memory!r}
-X, y = make_classification(m, width, n_informative=width // 5, n_redundant=width // 5, n_clusters_per_class=6, class_sep=0.8,
-                           flip_y=0.02, random_state=0)
+shape = {{"n_informative": width // 5, "n_redundant": width // 5, "n_clusters_per_class": 6}}
+X, y = make_classification(m, width, class_sep=0.8, flip_y=0.02, random_state=0, **shape)
 X = X.astype(np.float32)
 grid = {{"pegasos__kernel": [Gaussian(v) for v in np.geomspace(25, 800, 6)[:kernels]],
          "pegasos__lam": np.geomspace(1e-7, 1e-2, 10), "pegasos__n_iter": [steps // 4, steps]}}
@@ -37,13 +37,14 @@ print(json.dumps([took, peak, sweep.plan_, 1 - sweep.best_score_]))
 def measure(
     m: int, width: int, kernels: int, steps: int, memory: int | str | None
 ) -> tuple[float, float, str, float]:
-    """Seconds, peak memory, way and best error of a sweep in a process of its own."""
+    """Return seconds, peak memory, plan and best error of a sweep in a fresh process."""
     code = CODE.format(m=m, width=width, kernels=kernels, steps=steps, memory=memory)
     took, peak, way, error = json.loads(child(code))
     return took, peak, way, error
 
 
 def run(repeats: int) -> Iterator[Row]:
+    """Measure, and yield the rows."""
     for m in (1000, 2000, 4000, 8000, 16_000, 32_000):
         for memory in (None, 4 * m * m):  # two matrices do not fit into the second
             took, peak, way, _ = measure(m, 50, 2, m, memory)

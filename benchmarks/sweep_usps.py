@@ -1,4 +1,4 @@
-"""The grid of the usps_kernels study: 7 kernels x 7 λ x 5 T x 5 folds x 10 classes, in one sweep."""
+"""Grid of the usps_kernels study: 7 kernels x 7 λ x 5 T x 5 folds x 10 classes, one sweep."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ KERNELS: list[Kernel] = [
 LAMS = [1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0]
 STOPS = [1000, 5000, 10_000, 25_000, 50_000]
 FOLDS = StratifiedKFold(5, shuffle=True, random_state=42)
-SAMPLE = 21  # cells of the textbook side that are really run
+SAMPLE = 21  # cells of the textbook side that are run
 
 
 def textbook(K: Array, K_test: Array, labels: list[Array], drawn: Array, lam: float) -> None:
-    """One cell on one fold: kernel Pegasos for each class, each score one vectorized dot product, then the test scores."""
+    """Run one cell on one fold: kernel Pegasos for each class, then the test scores."""
     alphas = []
     for y in labels:
         alpha = np.zeros(len(y), dtype=K.dtype)
@@ -42,7 +42,7 @@ def textbook(K: Array, K_test: Array, labels: list[Array], drawn: Array, lam: fl
 
 
 def textbook_seconds(X: Array, y: Array) -> float:
-    """The textbook's time for the whole grid, from a sample of its cells: seconds a step times all steps."""
+    """Return the textbook's time for the whole grid, extrapolated from a sample of its cells."""
     train, test = next(iter(FOLDS.split(X, y)))
     labels = [np.where(y[train] == code, 1, -1).astype(np.float32) for code in range(10)]
     random = np.random.default_rng(0)
@@ -62,6 +62,7 @@ def textbook_seconds(X: Array, y: Array) -> float:
 
 
 def sweep(learner: Any, prefix: str, X: Array, y: Array) -> SweepCV:
+    """Run the grid with SweepCV."""
     grid = {f"{prefix}kernel": KERNELS, f"{prefix}lam": LAMS, f"{prefix}n_iter": STOPS}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the study's grid has its best cell on the border
@@ -69,6 +70,7 @@ def sweep(learner: Any, prefix: str, X: Array, y: Array) -> SweepCV:
 
 
 def run(repeats: int) -> Iterator[Row]:
+    """Measure, and yield the rows."""
     X, y = usps()
     learner = Pegasos(sampling="uniform", average=False, fit_intercept=False, random_state=0)
     found: list[SweepCV] = []
@@ -96,6 +98,7 @@ def run(repeats: int) -> Iterator[Row]:
 
 BENCHMARK = Benchmark(
     "sweep_usps",
-    "SweepCV over 245 settings x 5 folds x 10 classes on 9298 USPS digits / vectorized float32 textbook loops",
+    "SweepCV over 245 settings x 5 folds x 10 classes on 9298 USPS digits / vectorized float32 "
+    "textbook loops",
     run,
 )

@@ -1,7 +1,7 @@
-"""`pegasos tune DATA` without options against GridSearchCV over 25 cells of SVC, on tables that it was not designed on.
+"""`pegasos tune` without options against GridSearchCV over 25 cells of SVC.
 
-Both are processes of their own, by turns, from the start of Python to the end; their errors are counted on the same rows. What
-tunes by this benchmark makes it worthless: the grid and the rules of the race are set on other data (docs/defaults.md).
+Both run as processes of their own, alternating, from the start of Python to the end. Their errors
+are counted on equal rows. The grid of `tune` is set on other data (docs/defaults.md).
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ Rows = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
 
 @dataclass(frozen=True)
 class Table:
-    """A table by its name; `make` answers its rows and labels."""
+    """Table by its name; `make` returns its rows and labels."""
 
     name: str
     make: Callable[[], Rows]
 
 
 def noisy(rows: int, width: int, classes: int, noise: float, seed: int) -> Rows:
-    """Clusters at the corners of a cube; each label is another one with probability `noise`."""
+    """Return clusters at the corners of a cube; `noise` is the probability of a wrong label."""
     from sklearn.datasets import make_classification
 
     random = np.random.default_rng(seed)
@@ -55,7 +55,7 @@ def noisy(rows: int, width: int, classes: int, noise: float, seed: int) -> Rows:
 
 
 def part_of(name: str, rows: int, labels: Callable[[Any], Any] = lambda y: y) -> Rows:
-    """Rows of a stored set, drawn at random."""
+    """Return random rows of a stored data set."""
     path = FOLDER / f"{name}.npz"
     if not path.exists():
         raise NotHereError(f"needs {path}: set PEGASOS_DATA to the folder that holds it")
@@ -82,7 +82,7 @@ TABLES = {
 
 
 def write(table: Table, folder: Path) -> Path:
-    """The table as CSV for us, and beside it as npz, with the rows that `tune` sets aside, for them."""
+    """Write the table as CSV, and as npz with the split of `tune`."""
     from pegasos.program.datasets import split_rows
     from pegasos.program.tables.reading import read
 
@@ -99,24 +99,24 @@ def write(table: Table, folder: Path) -> Path:
 
 
 def ours(path: Path, folder: Path) -> tuple[float, float]:
-    """Seconds and test error of `pegasos tune`."""
+    """Return seconds and test error of `pegasos tune`."""
     with tempfile.TemporaryDirectory(dir=folder) as out:
-        seconds, told = _timed(
+        seconds, answer = _timed(
             [sys.executable, "-m", "pegasos", "tune", str(path), "--json", "-q", "-o", f"{out}/run"]
         )
-    return seconds, float(told["errors"]["test"]["error"])
+    return seconds, float(answer["errors"]["test"]["error"])
 
 
 def theirs(path: Path) -> tuple[float, float]:
-    """Seconds and test error of GridSearchCV in a process of its own."""
-    seconds, told = _timed(
+    """Return seconds and test error of GridSearchCV in a fresh process."""
+    seconds, answer = _timed(
         [sys.executable, "-m", "benchmarks.tune_noisy", str(path.with_suffix(".npz"))]
     )
-    return seconds, float(told["error"])
+    return seconds, float(answer["error"])
 
 
 def _timed(command: list[str]) -> tuple[float, Any]:
-    # As on anybody's machine: installed packages have their bytecode, sources of a clone have it from their second import on.
+    # Let Python write bytecode, which installed packages have.
     environment = {
         name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
     }
@@ -126,6 +126,7 @@ def _timed(command: list[str]) -> tuple[float, Any]:
 
 
 def compare(table: Table, folder: Path, repeats: int) -> Iterator[Row]:
+    """Run both sides in turns."""
     path = write(table, folder)
     with np.load(path.with_suffix(".npz")) as file:
         rows, tested = len(file["y"]), len(file["test"])
@@ -151,6 +152,7 @@ def compare(table: Table, folder: Path, repeats: int) -> Iterator[Row]:
 
 
 def measure(table: Table, repeats: int) -> Iterator[Row]:
+    """Measure one table; a small one first compiles all functions."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         ours(
@@ -160,7 +162,7 @@ def measure(table: Table, repeats: int) -> Iterator[Row]:
 
 
 def search(path: str) -> None:
-    """Their side: a grid of SVC on the rows of a file."""
+    """Search a grid of SVC on the rows of a file, and print the test error."""
     from sklearn.model_selection import GridSearchCV
     from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import StandardScaler

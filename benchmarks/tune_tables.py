@@ -1,12 +1,14 @@
 """`pegasos tune` without options against an SVC grid and LogisticRegressionCV on public tables.
 
-A split sets 30 % of the rows aside, by class. Each method is a process of its own with one BLAS thread that reads the other 70 %
-from a CSV file. Processor time counts from the start of Python, without `pegasos predict`.
+A split sets 30 % of the rows aside, by class. Each method is a process of its own with one BLAS
+thread that reads the other 70 % from a CSV file. Processor time counts from the start of Python,
+without `pegasos predict`.
 
-`--repeats` is the number of splits (at most ten); `--case development` leaves the holdout tables alone. Results are kept in the
-file `BENCHMARK_CACHE` per method and version, those of `tune` per commit of the imported package, so that only what is new runs;
-`BENCHMARK_BEFORE` names a commit measured earlier to compare with. With `BENCHMARK_KEPT=1` nothing runs: tables are reported on
-the splits on which every method was run.
+`--repeats` is the number of splits (at most ten); `--case development` leaves out the holdout
+tables. Results are kept in the file `BENCHMARK_CACHE` by method and version, those of `tune` by
+commit of the imported package, so that only new ones run. `BENCHMARK_BEFORE` names an earlier
+commit to compare with. With `BENCHMARK_KEPT=1` nothing runs: tables are reported on the splits on
+which every method was run.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ def processor_seconds() -> float:
 
 
 def fit_tune(folder: Path, target: str) -> None:
-    """Run `pegasos tune` and `pegasos predict` as a user would; print test error and seconds of `tune`."""
+    """Run `pegasos tune` and `pegasos predict`; print the test error and the seconds of `tune`."""
     import pandas as pd
 
     def pegasos(*arguments: str) -> None:
@@ -191,7 +193,8 @@ def count(numbers: list[int]) -> str:
 def describe(cache: Cache, tunes: list[str], name: str, table: Table, splits: list[int]) -> Row:
     """Return the row of one table: how much `tune` errs more than the SVC grid.
 
-    From three splits on the target is 2 standard errors. The note has the differences to both peers, now and before.
+    From three splits on the target is 2 standard errors. The note has the differences to both
+    peers, now and before.
     """
     parts = [
         f"{count([len(splits)])}; SVC {statistics.fmean(cache.errors(SVC, name, splits)):.1f} %"
@@ -271,7 +274,8 @@ def compare(group: str, repeats: int) -> Iterator[Row]:
 
 BENCHMARK = Benchmark.of_cases(
     "tune_tables",
-    "Test error of `pegasos tune` minus that of an SVC grid (25 cells) on public tables, 70/30 splits; times are processor time",
+    "Test error of `pegasos tune` minus that of an SVC grid (25 cells) on public tables, "
+    "70/30 splits; times are processor time",
     {group: partial(compare, group) for group in GROUPS},
 )
 

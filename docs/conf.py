@@ -1,4 +1,4 @@
-"""The documentation site: these Markdown pages, a reference from docstrings, and examples that run while it is built."""
+"""Configuration of the documentation site: Markdown pages, reference and executed examples."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ sphinx_gallery_conf = {
 templates_path = ["_templates"]
 logging.getLogger("pegasos").setLevel(
     logging.WARNING
-)  # the gallery lets all loggers speak: a line for every fit
+)  # the gallery enables all loggers: a line for every fit
 
 
 def as_plain_text(
     app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]
 ) -> None:
-    """Docstrings are written for people at a prompt: `code` in single quotes, plan_ and |z| as they are. Sphinx is told so."""
+    """Escape docstrings for Sphinx: `code` in single backquotes, plan_ and |z| are literal."""
     for number, line in enumerate(lines):
         if (
             line.lstrip().startswith((">>>", "...")) or "``" in line
@@ -63,16 +63,17 @@ def as_plain_text(
         lines[number] = line
 
 
-#: Methods for the search and the program.
+#: Methods that only the search and the program call.
 INSIDE = {"labels_of", "probabilities_of"}
 
 
 def leave_out(app: Any, what: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:
-    """Methods are told of where they are ours and for users; scikit-learn's own stand in its own reference."""
+    """Leave out internal methods and members inherited from scikit-learn."""
     ours = (getattr(thing, "__module__", None) or "pegasos").startswith("pegasos")
     return True if name in INSIDE or (what == "class" and not ours) else None
 
 
 def setup(app: Any) -> None:
+    """Connect the hooks of this file."""
     app.connect("autodoc-skip-member", leave_out)
     app.connect("autodoc-process-docstring", as_plain_text, priority=400)  # before numpydoc

@@ -1,4 +1,4 @@
-"""Build the page of `pegasos play`: join the modules of web/play into the one file that the package ships.
+"""Build the page of `pegasos play`: join the modules of web/play into one file.
 
 python web/build.py
 """
@@ -15,9 +15,9 @@ _EXPORT = re.compile(r"^export (?=const|function|class)", flags=re.MULTILINE)
 
 
 def join_modules(start: str = "main.js") -> str:
-    """Return a module and everything it imports as one script, each module once and after its imports.
+    """Return a module and its imports as one script, each module once and after its imports.
 
-    The modules share one scope, so their names must differ; an import is one line, without new names.
+    The modules share one scope, so their names must differ. An import is one line without renaming.
     """
     texts: dict[str, str] = {}
 

@@ -2,8 +2,8 @@
 Margins and support vectors
 ===========================
 
-The optimum of a kernel machine on two moons: the line where the score is zero, the margins where it is ±1, and the rows that
-decide.
+The optimum of a kernel machine on two moons: the line where the score is zero, the margins where it
+is ±1, and the support vectors.
 """
 
 import matplotlib.pyplot as plt
@@ -15,7 +15,7 @@ from pegasos.kernels import Gaussian
 
 X, y = make_moons(200, noise=0.2, random_state=0)
 model = SDCA(lam=1e-3, kernel=Gaussian(0.3), random_state=0).fit(X, y)
-print(f"{len(model.support_)} of {len(X)} rows decide; relative gap {model.gap_:.1e}")
+print(f"{len(model.support_)} of {len(X)} rows are support vectors; relative gap {model.gap_:.1e}")
 
 # %%
 # Scores on a grid of points, drawn as bands; support vectors are ringed.

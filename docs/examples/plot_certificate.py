@@ -2,8 +2,8 @@
 A gap is a proof
 ================
 
-Coordinate ascent raises a lower bound while the objective falls: what lies between them is the most that any better predictor
-could still gain. No test rows are needed for that, and nobody has to believe it.
+Coordinate ascent raises a lower bound while the objective falls. Their difference is the most that
+any other predictor could gain, and it can be computed without test rows.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Comparing with other learners
 =============================
 
-Our learners are scikit-learn estimators: ``cross_val_score`` and ``GridSearchCV`` compare them with any other, on the
-same folds. Here every tuned learner chooses its parameters within each training part.
+Our learners are scikit-learn estimators: ``cross_val_score`` and ``GridSearchCV`` compare them with
+others on the same folds. Here every tuned learner chooses its parameters within each training part.
 """
 
 import time
@@ -43,7 +43,7 @@ for name, learner in learners.items():
 
 # %%
 # Training parts share most of their rows, so the variance of a mean over J splits is taken as
-# s² (1/J + test rows / training rows): the corrected resampled t interval of Nadeau and Bengio (2003).
+# s² (1/J + test rows / training rows), the corrected resampled t interval (Nadeau, Bengio 2003).
 # It applies to paired differences, too.
 
 splits, ratio = folds.get_n_splits(), 1 / 4
