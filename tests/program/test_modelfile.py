@@ -522,13 +522,17 @@ def test_card_rows_and_versions(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"card": {"a": {"b": float("nan")}}}, r"card\['a'\]\['b'\] is nan"),
-        ({"card": {1: 2}}, "has the key 1; keys must be text"),
-        ({"card": {"f": print}}, r"card\['f'\] is <built-in function print>"),
+        (
+            {"card": {"a": {"b": float("nan")}}},
+            "card cannot be written as JSON: .* not JSON compliant",
+        ),
+        (
+            {"card": {"f": print}},
+            "card cannot be written as JSON: <built-in function print> is neither",
+        ),
         ({"card": [1]}, "card must be a dict, got list"),
         ({"card": {"a": "x" * 5_000_000}}, "card takes more than"),
-        ({"card": {"a": "\ud800"}}, "not valid Unicode"),
-        ({"card": {"a": 2**70}}, "more than 64 bits"),
+        ({"card": {"a": "\ud800"}}, "could not be read again: .* is not JSON"),
         ({"rows": np.zeros(3)}, "rows must be a one-dimensional array of uint64, got 1-D float64"),
     ],
 )
@@ -565,7 +569,7 @@ class OwnScaler(StandardScaler):
         (StandardScaler(), "does not end with a learner"),
         (
             Pegasos(kernel=lambda X, Z: X @ Z.T),
-            r"Pegasos's kernel is <function .* \(function\)\. A model file holds .* lists only",
+            r"kernel_=CustomKernel.* is a custom kernel; model files contain no code",
         ),
         (
             make_pipeline(OneHotEncoder(min_frequency=2), Pegasos()),

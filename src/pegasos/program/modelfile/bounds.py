@@ -25,6 +25,7 @@ _SCALERS = (
     preprocessing.MaxAbsScaler,
     preprocessing.RobustScaler,
 )
+_KERNEL = "values of its kernel {!r} are not finite for rows of the size of the training rows"
 
 
 def fault(estimator: Any) -> str | None:
@@ -33,9 +34,9 @@ def fault(estimator: Any) -> str | None:
         if isinstance(estimator, _SCALERS):
             return _scaler_fault(estimator)
         if isinstance(estimator, Nystroem):
-            landmarks = estimator.landmarks_
-            largest = float(squared_norms(landmarks).max(initial=0))
-            return _kernel_fault(estimator.kernel_, largest, landmarks.dtype)
+            largest = float(squared_norms(estimator.landmarks_).max(initial=0))
+            values = _extreme_values(estimator.kernel_, largest, estimator.landmarks_.dtype)
+            return None if np.isfinite(values).all() else _KERNEL.format(estimator.kernel_)
         if isinstance(estimator, OneVsAllClassifier):
             return _learner_fault(estimator)
     return None
@@ -53,23 +54,23 @@ def _scaler_fault(scaler: Any) -> str | None:
 
 
 def _learner_fault(learner: Any) -> str | None:
+    """Return the fault of a learner whose scores may overflow, or None."""
     vectors, stages = learner._vectors, learner._stage_vectors
-    reach = learner._reach or 0.0
+    largest = reach = learner._reach or 0.0
     if hasattr(learner, "coef_"):
         largest = np.sqrt(reach)
         sizes = [_norms(vectors), _norms(stages)]
     else:
         reach = max(reach, float(squared_norms(learner.support_vectors_).max(initial=0)))
-        largest = reach
         if isinstance(learner.kernel_, Kernel):
-            if (wrong := _kernel_fault(learner.kernel_, reach, vectors.dtype)) is not None:
-                return wrong
-            largest = _largest_value(learner.kernel_, reach)
+            largest = float(np.abs(_extreme_values(learner.kernel_, reach, vectors.dtype)).max())
+            if not np.isfinite(largest):
+                return _KERNEL.format(learner.kernel_)
         sizes = [np.abs(each.astype(np.float64)).sum(axis=-1) for each in (vectors, stages)]
     most = np.finfo(vectors.dtype).max
     for size, bias in zip(sizes, (learner.intercept_, learner._stage_bias), strict=True):
         if not (size * largest + np.abs(bias) <= most).all():
-            return "its scores are not finite for rows of the size that it was trained on"
+            return "its scores are not finite for rows of the size of the training rows"
     return None
 
 
@@ -78,22 +79,9 @@ def _norms(vectors: Array) -> Array:
     return norms
 
 
-def _largest_value(kernel: Kernel, reach: float) -> float:
-    """Return the largest |K(x, z)| of rows with x·x <= reach."""
-    if kernel.measure != "inner":
-        return 1.0  # a kernel of distances is at most 1
-    extremes = np.array([-reach, reach])
-    kernel.transform(extremes)
-    return float(np.abs(extremes).max())
-
-
-def _kernel_fault(kernel: Kernel, reach: float, dtype: Any) -> str | None:
-    """Return the fault of a kernel whose values at the ends of its range overflow, or None."""
-    values = np.array(
-        [-reach, 0.0, reach] if kernel.measure == "inner" else [0.0, 1.0, np.finfo(dtype).max],
-        dtype=dtype,
-    )
+def _extreme_values(kernel: Kernel, reach: float, dtype: Any) -> Array:
+    """Return K(x, z) where it is largest for rows with x·x <= reach; distances have no limit."""
+    ends = [-reach, 0.0, reach] if kernel.measure == "inner" else [0.0, 1.0, np.finfo(dtype).max]
+    values = np.array(ends, dtype=dtype)
     kernel.transform(values)
-    if np.isfinite(values).all():
-        return None
-    return f"values of its kernel {kernel!r} are not finite for rows of the size that it was trained on"
+    return values

@@ -1,11 +1,10 @@
-"""Predicates of decoded values, from which the tables of settings are composed."""
+"""Predicates of decoded values: what a setting or a number of a model file may be."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from itertools import pairwise
-from types import NoneType
 from typing import Any
 
 Check = Callable[[Any], bool]
@@ -16,8 +15,13 @@ def of_type(*types: type) -> Check:
     return lambda value: type(value) in types
 
 
-flag, text, nothing = of_type(bool), of_type(str), of_type(NoneType)
-scalar = of_type(NoneType, bool, int, float, str)
+flag, text, nothing = of_type(bool), of_type(str), of_type(type(None))
+scalar = of_type(type(None), bool, int, float, str)
+
+
+def anything(value: Any) -> bool:
+    """Accept every value that can be decoded: the estimator itself checks it or ignores it."""
+    return True
 
 
 def number(value: Any) -> bool:
@@ -41,9 +45,9 @@ def either(*checks: Check) -> Check:
 
 
 def list_of(check: Check, length: int | None = None) -> Check:
-    """Return a check for tuples and lists whose items all pass a check."""
+    """Return a check for lists and tuples whose items all pass a check."""
     return lambda value: (
-        isinstance(value, tuple | list) and length in (None, len(value)) and all(map(check, value))
+        isinstance(value, list | tuple) and length in (None, len(value)) and all(map(check, value))
     )
 
 
@@ -55,6 +59,5 @@ def places(below: int) -> Check:
 def weights(key: Check) -> Check:
     """Return a check for dicts that map keys to finite numbers."""
     return lambda value: (
-        isinstance(value, dict)
-        and all(key(name) and number(weight) for name, weight in value.items())
+        isinstance(value, dict) and all(map(key, value)) and all(map(number, value.values()))
     )

@@ -13,14 +13,14 @@ import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import safetensors.numpy
 from safetensors import SafetensorError, safe_open
 
 from pegasos.program.errors import BadModel, NotAModel, short
-from pegasos.program.modelfile import strictjson
+from pegasos.program.modelfile.values import parse
 
 Array = np.ndarray[Any, Any]
 
@@ -37,32 +37,23 @@ _CHUNK = 2**20
 
 _CODES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U64": "<u8", "BOOL": "?"}
 DTYPES: dict[str, np.dtype[Any]] = {name: np.dtype(code) for name, code in _CODES.items()}
-FLOATS = ("F64", "F32")
-WHOLES = ("I64", "I32")
+FLOATS, WHOLES = ("F64", "F32"), ("I64", "I32")
 NUMBERS = (*FLOATS, *WHOLES)
 
-_PICKLE = (
-    "it is a Python pickle. pegasos never opens pickles, which can run any code; "
-    "load it where it was made, if you trust it, and save it with pegasos.save"
-)
-_BEGINNINGS: list[tuple[bytes | tuple[bytes, ...], str]] = [
-    ((b"\x80", b"(lp", b"(dp", b"ccopy"), _PICKLE),
+#: Beginnings of files that are taken for models.
+_KINDS = (
+    (
+        (b"\x80", b"(lp", b"(dp", b"ccopy"),
+        "it is a Python pickle. pegasos never opens pickles, which can run any code; "
+        "load it where it was made, if you trust it, and save it with pegasos.save",
+    ),
     (b"PK", "it is a zip archive (npz, skops, a spreadsheet?), and a model is never one"),
     (b"\x1f\x8b", "it is compressed with gzip (a joblib pickle, or a model to unpack first?)"),
-    (
-        b"x\x9c",
-        "it is compressed with zlib, as joblib does. pegasos never opens pickles; save with pegasos.save",
-    ),
-    (b"BZh", "it is compressed with bzip2; unpack it first"),
-    (b"\xfd7zXZ", "it is compressed with xz; unpack it first"),
-    (b"\x93NUMPY", "it is a single NumPy array"),
+    (b"x\x9c", "it is compressed with zlib, as joblib does. pegasos never opens pickles"),
     (b"\x89HDF", "it is an HDF5 file: data, not a model"),
-    (b"PAR1", "it is a Parquet file: data, not a model"),
-    (b"SQLite", "it is a SQLite database (the store of a sweep?)"),
     (b"<", "it is HTML or XML (a download page instead of the file?)"),
-    (b"version http", "it is a pointer of Git LFS; fetch the file itself"),
     (b"{", "it is JSON or text, without the arrays of a model"),
-]
+)
 
 
 def write(path: Path, arrays: Mapping[str, Array], description: str) -> int:
@@ -89,8 +80,7 @@ class Container:
             raise BadModel(
                 f"its header is wrong ({error!s:.200}): the file was not written by pegasos."
             ) from None
-        text = self._file.metadata()[_KEY][len(_BLANK) :]
-        self.head = strictjson.parse(text.encode(), "the model's description", limit)
+        self.head = parse(self._file.metadata()[_KEY][len(_BLANK) :].encode(), limit)
         self._unread = set(self._file.keys())
 
     def __contains__(self, name: str) -> bool:
@@ -120,9 +110,8 @@ class Container:
     def check_all_read(self) -> None:
         """Refuse arrays that belong to no part of the model."""
         if self._unread:
-            raise BadModel(
-                f"the file has arrays that no part of the model uses: {short(sorted(self._unread))}."
-            )
+            unread = short(sorted(self._unread))
+            raise BadModel(f"the file has arrays that no part of the model uses: {unread}.")
 
 
 def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
@@ -141,39 +130,40 @@ def _check_file(path: str | os.PathLike[str], limit: int) -> None:
             raise NotAModel("this is not a regular file, so it holds no model.")
         if status.st_size > limit:
             raise BadModel(
-                f"the file has {status.st_size / 1e6:,.1f} MB, more than the limit of {limit / 1e6:,.1f} MB. "
-                "If you trust it and there is memory for it, raise the limit."
+                f"the file has {status.st_size / 1e6:,.1f} MB, more than the limit of "
+                f"{limit / 1e6:,.1f} MB. If you trust it and there is memory for it, raise it."
             )
-        beginning = file.read(8 + len(_START))
-        _check_beginning(beginning, file, status.st_size)
-        stored = file.read(len(_BLANK))
-        if stored.startswith(_WITHOUT_CHECKSUM):
-            raise BadModel(
-                "the file was written by an older pegasos, whose files have no checksum: fit the model again and save it."
-            )
+        _check_beginning(file.read(500), status.st_size)
+        file.seek(0)
+        beginning, stored = file.read(8 + len(_START)), file.read(len(_BLANK))
         digest = hashlib.sha256(beginning)
         while chunk := file.read(_CHUNK):
             digest.update(chunk)
-        if digest.hexdigest().encode() != stored:
-            raise BadModel(
-                "the file is damaged or cut off: its checksum does not match its content. "
-                "Copy it again, or fit the model again and save it."
-            )
+    if stored.startswith(_WITHOUT_CHECKSUM):
+        raise BadModel(
+            "the file was written by an older pegasos, whose files have no checksum: "
+            "fit the model again and save it."
+        )
+    if digest.hexdigest().encode() != stored:
+        raise BadModel(
+            "the file is damaged or cut off: its checksum does not match its content. "
+            "Copy it again, or fit the model again and save it."
+        )
 
 
-def _check_beginning(beginning: bytes, file: BinaryIO, size: int) -> None:
+def _check_beginning(beginning: bytes, size: int) -> None:
     """Refuse a file without the beginning of a model; the error suggests its likely format."""
     if not beginning:
         raise BadModel("the file is empty.")
     length = int.from_bytes(beginning[:8], "little")
     if beginning[8:9] != b"{" or length < 2:
-        raise NotAModel(f"this is not a model of pegasos: {_kind_of(beginning + file.read(500))}.")
+        raise NotAModel(f"this is not a model of pegasos: {_kind_of(beginning)}.")
     if length > MOST_HEADER_BYTES or 8 + length > size:
         raise NotAModel(
-            f"the header claims {length:,} bytes, in a file of {size:,}: the file is cut off, damaged or not a model "
-            f"(headers have at most {MOST_HEADER_BYTES:,} bytes)."
+            f"the header claims {length:,} bytes, in a file of {size:,}: the file is cut off, "
+            f"damaged or not a model (headers have at most {MOST_HEADER_BYTES:,} bytes)."
         )
-    if not beginning.endswith(_START):
+    if not beginning.startswith(_START, 8):
         raise NotAModel(
             "this may be a safetensors file, but it is not a model of pegasos: "
             "the description of the model is missing or damaged."
@@ -182,19 +172,16 @@ def _check_beginning(beginning: bytes, file: BinaryIO, size: int) -> None:
 
 def _kind_of(beginning: bytes) -> str:
     """Return the likely format of a file that is not a model, as a clause of an error message."""
-    stripped = beginning.lstrip()
-    for mark, kind in _BEGINNINGS:
-        if beginning.startswith(mark) or (mark == b"<" and stripped.startswith(mark)):
+    for mark, kind in _KINDS:
+        if beginning.lstrip(b" \t\r\n").startswith(mark):
             return kind
-    if stripped and all(32 <= byte < 127 or byte in b"\t\r\n" for byte in beginning):
-        return "it is text (a table?)"
-    return "it is damaged, or of another kind"
+    is_text = all(32 <= byte < 127 or byte in b"\t\r\n" for byte in beginning)
+    return "it is text (a table?)" if is_text else "it is damaged, or of another kind"
 
 
 def begins_like_model(path: str | os.PathLike[str]) -> bool:
     """Return whether a file begins with the length of a header and the JSON of one."""
     with open(path, "rb") as file:
         beginning = file.read(9)
-    return (
-        beginning[8:] == b"{" and 2 <= int.from_bytes(beginning[:8], "little") <= MOST_HEADER_BYTES
-    )
+    length = int.from_bytes(beginning[:8], "little")
+    return beginning[8:] == b"{" and 2 <= length <= MOST_HEADER_BYTES

@@ -23,16 +23,11 @@ from sklearn.utils.validation import check_is_fitted
 from pegasos.engine.runtime.memory import parse_bytes, total_bytes
 from pegasos.program.errors import BadModel, short
 from pegasos.program.files import replacing
-from pegasos.program.modelfile import (  # noqa: F401 - parts
-    composed_parts,
-    learner_parts,
-    nystroem_parts,
-    strictjson,
-    transformer_parts,
-)
+from pegasos.program.modelfile import composed, learners, transformers  # noqa: F401 - parts
 from pegasos.program.modelfile.checks import text
 from pegasos.program.modelfile.container import MOST_HEADER_BYTES, Container, write
 from pegasos.program.modelfile.tree import Draft, Place, build, describe
+from pegasos.program.modelfile.values import write as to_json
 
 Array = np.ndarray[Any, Any]
 
@@ -115,11 +110,6 @@ def save(
     """
     draft = Draft()
     tree = _described(estimator, draft)
-    if not isinstance(card, dict | None):
-        raise BadModel(f"card must be a dict, got {type(card).__name__}.")
-    plain_card = strictjson.plain(card or {}, "card")
-    if len(strictjson.write(plain_card)) > MOST_CARD_BYTES:
-        raise BadModel(f"card takes more than {MOST_CARD_BYTES:,} bytes as JSON; keep less in it.")
     if rows is not None:
         rows = np.asarray(rows)
         if rows.dtype != np.uint64 or rows.ndim != 1:
@@ -127,15 +117,13 @@ def save(
                 f"rows must be a one-dimensional array of uint64, got {rows.ndim}-D {rows.dtype}."
             )
         draft.arrays[_ROWS] = np.sort(rows)
-    head = strictjson.write(
-        {"format": FORMAT, "versions": _versions(), "model": tree, "card": plain_card}
+    head = to_json(
+        {"format": FORMAT, "versions": _versions(), "model": tree, "card": _checked_card(card)}
     )
-    if (
-        2 * len(head) > MOST_HEADER_BYTES
-        and len(strictjson.write(head)) > MOST_HEADER_BYTES - 2**20
-    ):
+    if len(to_json(head)) > MOST_HEADER_BYTES - 2**20:  # the header quotes the text once more
         raise BadModel(
-            "the names, categories and the card together are too large for a model file (16 MB of text)."
+            "the names, categories and the card together are too large for a model file "
+            "(16 MB of text)."
         )
     with replacing(path) as unfinished:
         size = write(unfinished, draft.arrays, head)
@@ -145,6 +133,18 @@ def save(
             raise BadModel(
                 f"the model is not saved, since it could not be read again: {error}"
             ) from error
+
+
+def _checked_card(card: Any) -> dict[str, Any]:
+    if not isinstance(card, dict | None):
+        raise BadModel(f"card must be a dict, got {type(card).__name__}.")
+    try:
+        size = len(to_json(card))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadModel(f"card cannot be written as JSON: {error!s:.200}.") from None
+    if size > MOST_CARD_BYTES:
+        raise BadModel(f"card takes more than {MOST_CARD_BYTES:,} bytes as JSON; keep less in it.")
+    return card or {}
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -205,9 +205,10 @@ def _read(path: str | os.PathLike[str], limit: int) -> Model:
         MemoryError,
     ) as error:
         raise BadModel(
-            f"its parts cannot be put together ({type(error).__name__}: {short(str(error))}). Perhaps scikit-learn "
-            f"{version('scikit-learn')} differs too much from {short(head['versions'].get('scikit-learn'))}, "
-            "with which it was written: fit the model again and save it."
+            f"its parts cannot be put together ({type(error).__name__}: {short(str(error))}). "
+            f"Perhaps scikit-learn {version('scikit-learn')} differs too much from "
+            f"{short(head['versions'].get('scikit-learn'))}, with which it was written: "
+            "fit the model again and save it."
         ) from error
     if not built.learner or built.inputs is None:
         raise BadModel("it does not end with a learner of pegasos, so it cannot predict.")
@@ -215,9 +216,7 @@ def _read(path: str | os.PathLike[str], limit: int) -> Model:
     file.check_all_read()
     if rows is not None and (rows[:-1] > rows[1:]).any():
         raise BadModel("its rows are not sorted: the file was not written by pegasos.")
-    return Model(
-        built.estimator, built.inputs, head["card"], rows, head["format"], head["versions"]
-    )
+    return Model(built.estimator, built.inputs, head["card"], rows, FORMAT, head["versions"])
 
 
 def _checked_head(head: Any) -> dict[str, Any]:
@@ -225,17 +224,16 @@ def _checked_head(head: Any) -> dict[str, Any]:
     found = head.get("format") if isinstance(head, dict) else None
     if type(found) is int and found > FORMAT:
         raise BadModel(
-            f"the file was written by a newer pegasos (format {found}; this one reads {FORMAT}): upgrade pegasos."
+            f"the file was written by a newer pegasos (format {found}; this one reads {FORMAT}): "
+            "upgrade pegasos."
         )
     if found != FORMAT or set(head) != {"format", "versions", "model", "card"}:
         raise BadModel("its header is not that of a model: the file was not written by pegasos.")
     card, versions = head["card"], head["versions"]
-    if (
-        not isinstance(card, dict)
-        or not isinstance(versions, dict)
-        or not all(map(text, versions.values()))
-    ):
+    if not (isinstance(card, dict) and isinstance(versions, dict)):
         raise BadModel("its card or its versions are missing.")
+    if not all(map(text, versions.values())):
+        raise BadModel("its versions are not text.")
     return head
 
 
@@ -255,8 +253,9 @@ def _described(estimator: Any, draft: Draft) -> dict[str, Any]:
         check_is_fitted(estimator)
         return describe(estimator, draft)
     except NotFittedError:
+        kind = type(estimator).__name__
         raise BadModel(
-            f"this {type(estimator).__name__} is not fitted yet: there is nothing to save. Call fit first."
+            f"this {kind} is not fitted yet: there is nothing to save. Call fit first."
         ) from None
 
 
@@ -268,11 +267,11 @@ def _found(estimator: Any) -> Any:
     if isinstance(estimator, type):
         raise BadModel(f"{estimator.__name__} is a class; save a fitted estimator.")
     if is_search(estimator):
-        if "best_estimator_" not in vars(estimator):
+        estimator = vars(estimator).get("best_estimator_")
+        if estimator is None:
             raise BadModel(
                 f"this {kind} has no best estimator to save: fit it first, with refit=True."
             )
-        estimator = estimator.best_estimator_
     if not isinstance(estimator, BaseEstimator):
         raise BadModel(
             f"{short(estimator)} is a {kind}, not an estimator; save a fitted learner or pipeline."

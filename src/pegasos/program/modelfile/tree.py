@@ -1,12 +1,13 @@
 """The tree of estimators in a model file: how each part is described, checked and rebuilt.
 
 A part is a node {"type", "params", "state"}. The class `Part` suffices for scalers, which need only
-a table of settings and the names of their arrays; other estimators override `describe` and `build`.
-A tree is built in one traversal: each node is checked before its arrays are read.
+the names of their settings and arrays; other estimators override `describe` and `build`. A tree is
+built in one traversal: each node is checked before its arrays are read.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from inspect import signature
 from typing import Any
@@ -41,9 +42,7 @@ class Place:
     def child(self, index: int, words: str) -> Place:
         """Return the place of a part within this one."""
         if self.depth >= _MOST_DEPTH:
-            raise BadModel(
-                f"{words} is nested more than {_MOST_DEPTH} levels deep; a model file does not go that far."
-            )
+            raise BadModel(f"{words} is nested more than {_MOST_DEPTH} levels deep.")
         return Place(f"{self.path}/{index}", words, self.depth + 1)
 
 
@@ -59,9 +58,14 @@ class Draft:
         values = np.asarray(values, order="C")
         if values.dtype not in DTYPES.values():
             raise BadModel(
-                f"{self.place.words}: {name} has the dtype {values.dtype}, which a model file cannot hold."
+                f"{self.place.words}: {name} has the dtype {values.dtype}, "
+                "which a model file cannot hold."
             )
         self.arrays[f"{self.place.path}/{name}"] = values
+
+    def encode(self, value: Any, name: str) -> Any:
+        """Return a value of the state as JSON; messages give it this name."""
+        return encode(value, f"{self.place.words}: {name}")
 
     def child(self, estimator: Any, index: int, words: str) -> dict[str, Any]:
         """Return the node of a part within this one."""
@@ -82,19 +86,27 @@ class Node:
 
     def take(self, name: str, check: Check) -> Any:
         """Return a value of the state, decoded and checked."""
-        if name not in self.state:
-            raise self.bad(f"{name} is missing")
-        value = decode(self.state.pop(name), f"{self.place.words}: {name}")
+        value = decode(self.item(name), f"{self.place.words}: {name}")
         if not check(value):
             raise self.bad(f"{name}={short(value)} is not possible")
         return value
 
+    def item(self, name: str) -> Any:
+        """Return an entry of the state as it is."""
+        if name not in self.state:
+            raise self.bad(f"{name} is missing")
+        return self.state.pop(name)
+
     def items(self, name: str) -> list[Any]:
         """Return a list of the state, without decoding its items."""
-        value = self.state.pop(name, None)
+        value = self.item(name)
         if not isinstance(value, list):
-            raise self.bad(f"{name} is missing or is not a list")
+            raise self.bad(f"{name} is not a list")
         return value
+
+    def has_array(self, name: str) -> bool:
+        """Return whether the file has an array of this part."""
+        return f"{self.place.path}/{name}" in self.file
 
     def array(
         self,
@@ -136,7 +148,7 @@ class Part:
 
     cls: Any
     #: Checks of the settings that files contain.
-    settings: dict[str, Check] = field(default_factory=dict)
+    settings: Mapping[str, Check] = field(default_factory=dict)
     #: Names of the fitted arrays with one number per feature.
     arrays: tuple[str, ...] = ()
     #: Settings that do not belong to a model (threads, messages, caches) or are part of the state.
@@ -161,17 +173,15 @@ class Part:
         for name in self.arrays:
             values: Any = None
             if name == SEEN:
-                values = node.array(name, NUMBERS, (), (node.inputs,))
-                values = values if values.ndim else values[()]
-            elif f"{node.place.path}/{name}" in node.file:
+                values = node.array(name, NUMBERS, (), (node.inputs,))[()]
+            elif node.has_array(name):
                 values = node.array(name, FLOATS, (node.inputs,), finite=False)
                 if np.isinf(values).any():  # a column without any value has NaN
                     raise node.bad(f"{name} holds numbers that are not finite")
             setattr(estimator, name, values)
         with np.errstate(all="ignore"):
-            return Built(
-                estimator, node.inputs, estimator.transform(np.zeros((1, node.inputs))).shape[1]
-            )
+            zeros = estimator.transform(np.zeros((1, node.inputs)))
+        return Built(estimator, node.inputs, zeros.shape[1])
 
 
 #: The parts that files may contain, by the name of their class; see `register`.
@@ -189,33 +199,39 @@ def describe(estimator: Any, draft: Draft) -> dict[str, Any]:
     part = PARTS.get(name)
     if part is None or type(estimator) is not part.cls:
         raise BadModel(
-            f"{words} is a {name}, which model files do not support. They support {', '.join(PARTS)}."
+            f"{words} is a {name}, which model files do not support. "
+            f"They support {', '.join(PARTS)}."
         )
     transform = getattr(estimator, "_sklearn_output_config", {}).get("transform", "default")
     if transform != "default":
         raise BadModel(
-            f"{words} has set_output(transform={transform!r}): set it to 'default', fit again, and save."
+            f"{words} has set_output(transform={transform!r}): "
+            "set it to 'default', fit again, and save."
         )
+    state = part.describe(estimator, draft)
+    if part.has_columns:
+        names = getattr(estimator, "feature_names_in_", None)
+        state["names"] = None if names is None else draft.encode(names, "a column name")
+        state["n_features"] = int(estimator.n_features_in_)
+    return {"type": name, "params": _described_settings(part, estimator, words), "state": state}
+
+
+def _described_settings(part: Part, estimator: Any, words: str) -> dict[str, Any]:
+    """Return the settings of an estimator as JSON; others must have their defaults."""
     params = {}
     for key, parameter in signature(part.cls).parameters.items():
-        value, what = getattr(estimator, key), f"{words}: {name}'s {key}"
+        value = getattr(estimator, key)
+        what, default = f"{words}: {type(estimator).__name__}'s {key}", parameter.default
         if key == "random_state" and not isinstance(value, int | np.integer | None):
             value = getattr(estimator, "_seed", None)  # drawn from the generator: same model
         if key in part.settings:
             params[key] = encode(value, what)
-            if not part.settings[key](decode(params[key], what)):
-                raise BadModel(f"{what}={short(value)} is not a setting that model files support.")
-        elif key not in part.left_out and (type(value), value) != (
-            type(parameter.default),
-            parameter.default,
-        ):
-            raise BadModel(
-                f"{what}={short(value)} cannot be saved: model files do not support this setting."
-            )
-    state = part.describe(estimator, draft)
-    if part.has_columns:
-        state |= {"n_features": int(estimator.n_features_in_), "names": _names(estimator, words)}
-    return {"type": name, "params": params, "state": state}
+            known = part.settings[key](decode(params[key], what))
+        else:
+            known = key in part.left_out or (type(value), value) == (type(default), default)
+        if not known:
+            raise BadModel(f"{what}={short(value)} is not a setting that model files support.")
+    return params
 
 
 def build(described: Any, place: Place, file: Container, width: int | None) -> Built:
@@ -227,35 +243,20 @@ def build(described: Any, place: Place, file: Container, width: int | None) -> B
         raise BadModel(f"{place.words} is {short(described)} instead of type, params and state.")
     name, params, state = described["type"], described["params"], described["state"]
     if not isinstance(name, str) or name not in PARTS:
-        raise BadModel(
-            f"{place.words} is of the unknown type {short(name)}. Known are {', '.join(PARTS)}."
-        )
+        known = ", ".join(PARTS)
+        raise BadModel(f"{place.words} is of the unknown type {short(name)}. Known are {known}.")
     if not isinstance(params, dict) or not isinstance(state, dict):
         raise BadModel(f"{place.words} has no params or no state.")
     part = PARTS[name]
-    node, known = (
-        Node({}, dict(state), place, file, width or 0),
-        part.settings.keys() & part.cls._get_param_names(),
-    )
-    for key, value in params.items():
-        if key not in known:
-            raise BadModel(
-                f"{place.words}: {name} has no setting {short(key)} in this version of pegasos and scikit-learn."
-            )
-        node.params[key] = decode(value, f"{place.words}: {name}'s {key}")
-        if not part.settings[key](node.params[key]):
-            raise BadModel(f"{place.words}: {name} cannot have {key}={short(node.params[key])}.")
+    node = Node(_built_settings(part, params, place), dict(state), place, file, width or 0)
     if part.has_columns:
         node.inputs = node.take(
             "n_features", lambda value: checks.count(value) and 1 <= value <= part.most_features
         )
         if width not in (None, node.inputs):
             raise node.bad(f"it takes {node.inputs} features, but gets {width}")
-        node.names = node.take(
-            "names", checks.either(checks.nothing, checks.list_of(checks.text, node.inputs))
-        )
-        if node.names is not None and len(set(node.names)) < node.inputs:
-            raise node.bad("a column name occurs twice")
+        are_names = checks.list_of(checks.text, node.inputs)
+        node.names = node.take("names", checks.either(checks.nothing, are_names))
     built = part.build(node, width)
     if node.state:
         raise node.bad(f"its state has unknown entries ({short(sorted(node.state))})")
@@ -268,13 +269,17 @@ def build(described: Any, place: Place, file: Container, width: int | None) -> B
     return built
 
 
-def _names(estimator: Any, words: str) -> list[str] | None:
-    """Return the names of the columns that a part was fitted to, or None."""
-    if not hasattr(estimator, "feature_names_in_"):
-        return None
-    names = [encode(name, f"{words}: a column name") for name in estimator.feature_names_in_]
-    if len(set(names)) < len(names):
-        raise BadModel(
-            f"{words} was fitted to a table in which column names occur twice; give each its own name."
-        )
-    return names
+def _built_settings(part: Part, params: dict[str, Any], place: Place) -> dict[str, Any]:
+    """Return the decoded and checked settings of a node."""
+    name, decoded = part.cls.__name__, {}
+    known = part.settings.keys() & part.cls._get_param_names()
+    for key, value in params.items():
+        if key not in known:
+            raise BadModel(
+                f"{place.words}: {name} has no setting {short(key)} "
+                "in this version of pegasos and scikit-learn."
+            )
+        decoded[key] = decode(value, f"{place.words}: {name}'s {key}")
+        if not part.settings[key](decoded[key]):
+            raise BadModel(f"{place.words}: {name} cannot have {key}={short(decoded[key])}.")
+    return decoded

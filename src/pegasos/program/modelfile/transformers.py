@@ -1,4 +1,8 @@
-"""scikit-learn's scalers, PolynomialFeatures, SimpleImputer, OneHotEncoder and OrdinalEncoder."""
+"""scikit-learn's scalers, PolynomialFeatures, SimpleImputer, OneHotEncoder and OrdinalEncoder.
+
+The last four are fitted again to one or two rows with the settings of the file, which scikit-learn
+checks at that point, and then given their numbers: this does not depend on its private attributes.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +15,7 @@ from sklearn.impute import SimpleImputer
 
 from pegasos.program.errors import BadModel
 from pegasos.program.modelfile import checks
-from pegasos.program.modelfile.checks import (
-    Check,
-    either,
-    flag,
-    list_of,
-    nothing,
-    number,
-    one_of,
-    scalar,
-)
+from pegasos.program.modelfile.checks import Check, anything, flag, nothing, one_of
 from pegasos.program.modelfile.container import NUMBERS
 from pegasos.program.modelfile.tree import MOST_CELLS, SEEN, Built, Draft, Node, Part, register
 from pegasos.program.modelfile.values import NUMBERS as DTYPES
@@ -38,13 +33,9 @@ class Products(Part):
     def build(self, node: Node, width: int | None) -> Built:
         """Return the fitted expansion of a node."""
         degree = node.params.get("degree", 2)
-        lowest, highest = degree if isinstance(degree, tuple | list) else (0, degree)
-        if lowest > highest or not possible_products(
-            node.inputs, highest, node.params.get("interaction_only", False)
-        ):
-            raise node.bad(
-                f"degree={degree} for {node.inputs} features makes no table that could be computed"
-            )
+        highest = degree[1] if isinstance(degree, tuple | list) else degree
+        if not possible_products(node.inputs, highest, node.params.get("interaction_only", False)):
+            raise node.bad(f"degree={degree} for {node.inputs} features makes too large a table")
         estimator = self.cls(**node.params).fit(np.zeros((1, node.inputs)))
         return Built(estimator, node.inputs, int(estimator.n_output_features_))
 
@@ -79,17 +70,18 @@ class Imputer(Part):
         table = getattr(estimator, "_fit_dtype", fills.dtype)
         if table.kind != "O" and table.name not in DTYPES:
             raise BadModel(
-                f"{draft.place.words} was fitted to a table of dtype {table}, which a model file cannot hold."
+                f"{draft.place.words} was fitted to a table of dtype {table}, "
+                "which a model file cannot hold."
             )
-        indicator = (
-            [int(column) for column in estimator.indicator_.features_]
-            if estimator.add_indicator
-            else []
-        )
-        state = {"table": "object" if table.kind == "O" else table.name, "indicator": indicator}
+        shown = estimator.indicator_.features_ if estimator.add_indicator else []
+        state: dict[str, Any] = {
+            "table": "object" if table.kind == "O" else table.name,
+            "indicator": [int(column) for column in shown],
+        }
         if fills.dtype == object:
-            return {**state, "fills": encode_labels(fills, f"{draft.place.words}: statistics_")}
-        draft.keep("statistics_", fills)
+            state["fills"] = encode_labels(fills, f"{draft.place.words}: statistics_")
+        else:
+            draft.keep("statistics_", fills)
         return state
 
     def build(self, node: Node, width: int | None) -> Built:
@@ -98,7 +90,7 @@ class Imputer(Part):
         kind = np.dtype(object) if table == "object" else DTYPES[table]
         indicator = node.take("indicator", checks.places(node.inputs))
         if "fills" in node.state:
-            fills = decode_labels(node.state.pop("fills"), f"{node.place.words}: fills")
+            fills = decode_labels(node.item("fills"), f"{node.place.words}: fills")
         else:
             fills = node.array("statistics_", NUMBERS, (node.inputs,), finite=False)
         gone = np.array([fill != fill for fill in fills])  # a column without any value has NaN
@@ -157,52 +149,34 @@ class Encoder(Part):
         return Built(estimator, node.inputs, outputs)
 
 
-def _flags(names: str, **others: Check) -> dict[str, Check]:
-    return dict.fromkeys(names.split(), flag) | others
+def _settings(names: str, **checked: Check) -> dict[str, Check]:
+    return dict.fromkeys(names.split(), anything) | checked
 
 
-_PAIR = list_of(number, 2)
-_DTYPE = one_of(np.float64, np.float32, np.int64, np.int32)
-_CATEGORIES: dict[str, Check] = {
-    "dtype": _DTYPE,
-    "min_frequency": nothing,
-    "max_categories": nothing,
-}
-_MINMAX = ("min_", "scale_", "data_min_", "data_max_", "data_range_", SEEN)
-_ROBUST = _flags("with_centering with_scaling copy unit_variance", quantile_range=_PAIR)
-_PRODUCTS = _flags(
-    "interaction_only include_bias",
-    degree=either(checks.count, list_of(checks.count, 2)),
-    order=one_of("C", "F"),
-)
-_STRATEGY = one_of("mean", "median", "most_frequent", "constant")
-_IMPUTER = _flags(
-    "copy add_indicator keep_empty_features",
-    missing_values=scalar,
-    strategy=_STRATEGY,
-    fill_value=scalar,
-)
-_ONE_HOT = _CATEGORIES | {
-    "drop": either(nothing, one_of("first", "if_binary"), list_of(scalar)),
-    "sparse_output": flag,
-    "handle_unknown": one_of("error", "ignore", "infrequent_if_exist", "warn"),
-    "feature_name_combiner": one_of("concat"),
-}
-_ORDINAL = dict.fromkeys(("unknown_value", "encoded_missing_value"), scalar)
-_ORDINAL |= _CATEGORIES | {"handle_unknown": one_of("error", "use_encoded_value")}
+_FREQUENT = {"min_frequency": nothing, "max_categories": nothing}  # groups of rare categories
+_ONE_HOT = _settings("dtype drop sparse_output handle_unknown feature_name_combiner", **_FREQUENT)
+_ORDINAL = _settings("dtype handle_unknown unknown_value encoded_missing_value", **_FREQUENT)
+_IMPUTER = "copy add_indicator keep_empty_features missing_values strategy fill_value"
+_ROBUST = "with_centering with_scaling copy unit_variance quantile_range"
 
 register(
     Part(
         preprocessing.StandardScaler,
-        _flags("copy with_mean with_std"),
+        _settings("copy with_mean with_std"),
         ("mean_", "var_", "scale_", SEEN),
     ),
-    Part(preprocessing.MinMaxScaler, _flags("copy clip", feature_range=_PAIR), _MINMAX),
-    Part(preprocessing.MaxAbsScaler, _flags("copy clip"), ("scale_", "max_abs_", SEEN)),
-    Part(preprocessing.RobustScaler, _ROBUST, ("center_", "scale_")),
-    Part(preprocessing.Normalizer, _flags("copy", norm=one_of("l1", "l2", "max"))),
-    Products(preprocessing.PolynomialFeatures, _PRODUCTS),
-    Imputer(SimpleImputer, _IMPUTER, most_features=MOST_CELLS // 2),
+    Part(
+        preprocessing.MinMaxScaler,
+        _settings("copy clip feature_range"),
+        ("min_", "scale_", "data_min_", "data_max_", "data_range_", SEEN),
+    ),
+    Part(preprocessing.MaxAbsScaler, _settings("copy clip"), ("scale_", "max_abs_", SEEN)),
+    Part(preprocessing.RobustScaler, _settings(_ROBUST), ("center_", "scale_")),
+    Part(preprocessing.Normalizer, _settings("copy norm")),
+    Products(
+        preprocessing.PolynomialFeatures, _settings("interaction_only include_bias degree order")
+    ),
+    Imputer(SimpleImputer, _settings(_IMPUTER), most_features=MOST_CELLS // 2),
     Encoder(preprocessing.OneHotEncoder, _ONE_HOT, left_out=("categories",)),
     Encoder(preprocessing.OrdinalEncoder, _ORDINAL, left_out=("categories",)),
 )
