@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import time
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 from scipy.ndimage import gaussian_filter
+from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
-from pegasos import SDCA, SweepCV
+from pegasos import SDCA, Pegasos, SweepCV
 from pegasos.kernels import Gaussian
 from pegasos.studies import Run
-
-Array = np.ndarray[Any, Any]
+from studies import common
+from studies.common import Array, Split
 
 ROWS = 9298
 #: Widths of the Gaussian kernel, in units of the mean squared distance of two rows.
 WIDTHS = (0.12, 0.17, 0.24, 0.34)
 BLURS = (1.4, 1.8)
 COST, INNER_ROWS = 13.0, 3000
+#: One-vs-rest kernel Pegasos; each class has its own draws.
+LEARNER = Pegasos(sampling="uniform", draws="independent", average=False, fit_intercept=False)
 
 
 @dataclass(frozen=True)
@@ -82,52 +84,39 @@ def show_map(run: Run) -> None:
     run.figure("points", "t-SNE map of all rows", points, x="x", y="y", color="digit")
 
 
-def add_heatmap(
-    run: Run, title: str, errors: dict[tuple[float, int], float], caption: str = ""
-) -> None:
+def add_heatmap(run: Run, title: str, errors: dict[tuple[float, int], float]) -> None:
     """Add a heatmap of errors over λ and T."""
     rows = [{"λ": f"{lam:g}", "T": steps, "error": e} for (lam, steps), e in errors.items()]
-    run.figure("heatmap", title, rows, x="T", y="λ", color="error", caption=caption)
+    run.figure("heatmap", title, rows, x="T", y="λ", color="error")
 
 
-def reach_best(run: Run, splits: Iterable[tuple[Array, Array]]) -> None:
+def reach_best(run: Run, splits: Iterable[Split]) -> None:
     """Add the error of SDCA on edge directions; blur and width are chosen by nested folds."""
-    run.log("the best error reached here")
-    begin, wrong, tested = time.perf_counter(), 0, 0
-    maps = {blur: _edges(run.X.reshape(-1, 16, 16), blur) for blur in BLURS}
-    for train, test in splits:
-        blur, width = _choose(maps, run.y, train)
-        rows = maps[blur]
+    edges = cache(partial(_edges, run.X.reshape(-1, 16, 16)))
+    model = SDCA(tol=0.01, fit_intercept=False, random_state=0)
+    folds = StratifiedKFold(3, shuffle=True, random_state=0)
+
+    def predict(train: Array, test: Array) -> Array:
+        kept = np.random.default_rng(0).permutation(train)[:INNER_ROWS]
+        accuracies: dict[tuple[float, float], float] = {}
+        inner = clone(model).set_params(lam=1 / (COST * len(kept)))
+        for blur in BLURS:
+            distance = _mean_distance(edges(blur)[kept])
+            grid = {"kernel": [Gaussian(width * distance) for width in WIDTHS]}
+            search = SweepCV(inner, grid, cv=folds, refit=False).fit(edges(blur)[kept], run.y[kept])
+            for width, score in zip(WIDTHS, search.cv_results_["mean_test_score"], strict=True):
+                accuracies[blur, width] = score
+        blur, width = max(accuracies, key=lambda setting: accuracies[setting])
+        rows = edges(blur)
         kernel = Gaussian(width * _mean_distance(rows[train]))
-        model = SDCA(
-            kernel=kernel,
-            lam=1 / (COST * len(train)),
-            tol=0.01,
-            fit_intercept=False,
-            random_state=0,
-        )
-        with warnings.catch_warnings(action="ignore"):
-            model.fit(rows[train], run.y[train])
-        wrong += int((model.predict(rows[test]) != run.y[test]).sum())
-        tested += len(test)
-    what = "SDCA with a Gaussian kernel on directions of edges; blur and width chosen inside the training rows"
-    run.best(what, wrong / tested, tested, time.perf_counter() - begin)
+        outer = clone(model).set_params(lam=1 / (COST * len(train)), kernel=kernel)
+        return np.asarray(outer.fit(rows[train], run.y[train]).predict(rows[test]))
 
-
-def _choose(maps: dict[float, Array], y: Array, train: Array) -> tuple[float, float]:
-    """Return the blur and the width with the lowest error in three folds of some training rows."""
-    kept = np.random.default_rng(0).permutation(train)[:INNER_ROWS]
-    errors: dict[tuple[float, float], float] = {}
-    for blur, rows in maps.items():
-        distance = _mean_distance(rows[kept])
-        grid = {"kernel": [Gaussian(width * distance) for width in WIDTHS]}
-        model = SDCA(lam=1 / (COST * len(kept)), tol=0.01, fit_intercept=False, random_state=0)
-        folds = StratifiedKFold(3, shuffle=True, random_state=0)
-        with warnings.catch_warnings(action="ignore"):
-            search = SweepCV(model, grid, cv=folds, refit=False).fit(rows[kept], y[kept])
-        for width, score in zip(WIDTHS, search.cv_results_["mean_test_score"], strict=True):
-            errors[blur, width] = 1 - score
-    return min(errors, key=lambda each: errors[each])
+    what = (
+        "SDCA with a Gaussian kernel on directions of edges; blur and width chosen inside the "
+        "training rows"
+    )
+    common.reach_best(run, what, predict, splits)
 
 
 def _mean_distance(rows: Array) -> float:

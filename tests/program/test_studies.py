@@ -13,7 +13,7 @@ import pytest
 from sklearn.datasets import make_moons
 from sklearn.linear_model import Perceptron as SklearnPerceptron
 from studies import binary_ladder_protocol, usps_kernels
-from studies.printed_numbers import read_printed
+from studies.common import read_printed
 
 from command_line import call
 from pegasos import Pegasos, SweepCV

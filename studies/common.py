@@ -1,0 +1,75 @@
+"""Parts that several studies share: printed numbers, errors of searches, means, lowest errors."""
+
+from __future__ import annotations
+
+import csv
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pegasos import SweepCV
+from pegasos.studies import Run
+
+Array = np.ndarray[Any, Any]
+Split = tuple[Array, Array]
+#: Errors by setting, one value per seed.
+Errors = dict[tuple[Any, ...], Array]
+
+FOLDER = Path(__file__).parent / "printed"
+
+
+def read_printed(name: str) -> list[dict[str, str]]:
+    """Return the rows of one CSV file of printed numbers, as text."""
+    with (FOLDER / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def collect_errors(searches: Sequence[SweepCV], side: str = "test") -> Errors:
+    """Return the mean errors over folds by setting, one value per search.
+
+    A setting is the tuple of its parameters in the alphabetical order of their names.
+    """
+    tables = [search.cv_results_ for search in searches]
+    settings = [tuple(setting[name] for name in sorted(setting)) for setting in tables[0]["params"]]
+    errors = np.array([1 - table[f"mean_{side}_score"] for table in tables])
+    return dict(zip(settings, errors.T, strict=True))
+
+
+def describe(values: Any) -> str:
+    """Return a number, or mean and standard deviation of several, as text."""
+    spread = f" ± {np.std(values, ddof=1):.4f}" if np.size(values) > 1 else ""
+    return f"{np.mean(values):.4f}{spread}"
+
+
+def listed(values: Mapping[Any, Any]) -> str:
+    """Return names with their numbers as text."""
+    names = (name if isinstance(name, str) else f"{name:g}" for name in values)
+    return ", ".join(
+        f"{name} {describe(values[key])}" for name, key in zip(names, values, strict=True)
+    )
+
+
+def compare(values: Array, others: Array, tie: str = "undecided") -> str:
+    """Return whether the mean of some errors is lower than another by two standard errors."""
+    if min(len(values), len(others)) < 2:
+        return tie
+    noise = np.sqrt(values.var(ddof=1) / len(values) + others.var(ddof=1) / len(others))
+    gain = others.mean() - values.mean()
+    return tie if abs(gain) <= 2 * noise else "holds" if gain > 0 else "does not hold"
+
+
+def reach_best(
+    run: Run, what: str, predict: Callable[[Array, Array], Array], splits: Iterable[Split]
+) -> None:
+    """Add the error of a method, which predicts the test rows of each split."""
+    run.log("the best error reached here")
+    begin, wrong, tested = time.perf_counter(), 0, 0
+    for train, test in splits:
+        with warnings.catch_warnings(action="ignore"):
+            wrong += int((predict(train, test) != run.y[test]).sum())
+        tested += len(test)
+    run.best(what, wrong / tested, tested, time.perf_counter() - begin)
