@@ -18,12 +18,12 @@ import pegasos
 from command_line import call, fine, messy, numbers
 from pegasos import SDCA
 from pegasos.engine.runtime.interruption import Interrupted
-from pegasos.program.commands.tune import large as large_tuning
 from pegasos.program.datasets import load_or_outline
-from pegasos.program.jobs.large_tables import LargeTable
-from pegasos.program.jobs.prepared_tables import count_errors, prepared
-from pegasos.program.large.optimum import fit_to_files
-from pegasos.program.large.preparation import fitted_pipeline
+from pegasos.program.learning import passes
+from pegasos.program.learning.preparation import fitted_pipeline
+from pegasos.program.learning.prepared import TEST, TRAINING, prepared
+from pegasos.program.learning.streamed import StreamedTable
+from pegasos.program.learning.tables import Steps
 from pegasos.program.records.codec import load as load_record
 from pegasos.program.records.codec import to_json
 from pegasos.program.records.runs import TuneRecord
@@ -323,13 +323,11 @@ def test_tune_ends_in_time_also_where_the_samples_model_is_kept(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As if time was up after the search: test rows of a sample judge its model, no further pass over the table."""
-    stream_errors = large_tuning._stream_errors
-    monkeypatch.setattr(large_tuning, "JUDGED_ROWS", 120)
 
-    def no_time(self: object, model: str) -> None:
+    def no_time(self: object, *given: object) -> None:
         raise Interrupted
 
-    monkeypatch.setattr(large_tuning._Whole, "_in_passes", no_time)
+    monkeypatch.setattr(passes.TableInPasses, "_from_sample", no_time)
     given = (
         "tune",
         shards(numbers(2500)),
@@ -341,15 +339,11 @@ def test_tune_ends_in_time_also_where_the_samples_model_is_kept(
         "--no-page",
         "--json",
     )
-    early = fine(*given, "-o", "early", "--max-time", 60).json
-    assert early["errors"]["test"]["rows"] == early["test_rows"]  # there was time for that
-    monkeypatch.setattr(
-        large_tuning, "_stream_errors", lambda *given: stream_errors(*given[:-1], 0.0)
-    )
+    monkeypatch.setattr(passes, "JUDGED_ROWS", 120)
     answer = fine(*given, "-o", "late", "--max-time", 60)
     late = answer.json
     assert late["errors"]["test"]["rows"] == 120 and late["errors"]["test"]["guess"] is not None
-    assert "its error is that on 120 of them" in late["whole"]["why"]
+    assert "its error is that on 120 test rows, drawn by --seed" in late["whole"]["why"]
 
 
 @pytest.mark.slow
@@ -527,7 +521,7 @@ def test_sparse_columns_that_never_change_are_not_divided_by_rounding() -> None:
             Dataset("rows", part[:, :width], [], np.arange(100) % 2), np.arange(100) % 10 == 3
         )
     found.check("y")
-    pipeline, width = fitted_pipeline(found, SDCA(), "standardize", None)
+    pipeline, width = fitted_pipeline(found, SDCA(), Steps("standardize"))
     known = X[np.arange(900) % 10 != 3][:, 1:4]
     known = sparse.csr_matrix(
         known.toarray() * np.where(np.arange(810)[:, None] < 3 * 90, [1, 1, 0], 1)
@@ -546,12 +540,12 @@ def test_a_class_that_only_test_rows_have_is_not_learned(place: Path) -> None:
     reading, running = ReadingOptions(), RunningOptions(memory="15kB")
     outline = load_or_outline("rows.csv", reading, running.memory)
     assert isinstance(outline, Outline)
-    table = LargeTable("rows.csv", reading, running, outline)
-    found, learner = table.look(), SDCA(lam=0.01, tol=1e-6)
-    estimator, width = fitted_pipeline(found, learner, "none", None)
-    with prepared(table, found, estimator, width) as files:
-        fit_to_files(learner, *files.learned(0, 2))
-        assert count_errors(files, learner, test=[files.test])["test"].mistakes >= other.sum()
+    table = StreamedTable("rows.csv", reading, running, outline)
+    found, learner = table.survey(), SDCA(lam=0.01, tol=1e-6)
+    estimator, width = fitted_pipeline(found, learner, Steps("none"))
+    with prepared(table, found, estimator, width) as rows:
+        rows.fit(learner, (TRAINING, TEST))
+        assert rows.count_errors(learner, TEST).mistakes >= other.sum()
     X, y = frame.select("a", "b", "c").to_numpy(), frame["y"].to_numpy()
     alone = SDCA(lam=0.01, tol=1e-6).fit(X[~other], y[~other])
     np.testing.assert_allclose(learner.objective_, alone.objective_, rtol=1e-4)

@@ -139,7 +139,9 @@ def test_workers_that_cannot_see_the_rows(
 ) -> None:
     """As if the workers were on another machine."""
     written(numbers(900), place / "table.csv")
-    monkeypatch.setattr("pegasos.program.large.prepared.PreparedRows.complete", lambda self: False)
+    monkeypatch.setattr(
+        "pegasos.program.learning.row_files.RowFile.is_complete", lambda self: False
+    )
     answer = call("train", "table.csv", "--memory", "15kB", "--cluster", cluster.scheduler_address)
     assert answer.code == 3
     assert (
@@ -173,7 +175,7 @@ def test_addresses_that_are_wrong(
     place: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("pegasos.program.jobs.clusters._ANSWER_SECONDS", 0.3)
+    monkeypatch.setattr("pegasos.program.learning.clusters._ANSWER_SECONDS", 0.3)
     written(numbers(), place / "table.csv")
     for command in ("train", "tune"):
         answer = call(command, "table.csv", *options)
@@ -183,7 +185,10 @@ def test_addresses_that_are_wrong(
 def test_what_train_does_not_send(place: Path) -> None:
     written(numbers(), place / "table.csv")
     answer = call("train", "table.csv", "--kernel", "gaussian", "--workers", 1)
-    assert answer.code == 2 and "are for sdca and sdca-logistic without a kernel" in answer.err
+    assert (
+        answer.code == 2
+        and "in passes sdca and sdca-logistic learn, without a kernel" in answer.err
+    )
     assert call("train", "table.csv", "-m", "pegasos", "--workers", 1).code == 2
     assert call("train", "table.csv", "--drop-outliers", 3, "--workers", 1).code == 2
 

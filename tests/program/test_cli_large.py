@@ -121,7 +121,7 @@ def test_words_are_stored_without_their_zeros(
     )
     thin = fine("train", folder, *options, "-o", "thin.model")
     monkeypatch.setattr(
-        "pegasos.program.jobs.prepared_tables.word_steps", lambda steps, width: None
+        "pegasos.program.learning.prepared.sparse_encoding", lambda steps, width: None
     )
     dense = fine("train", folder, *options, "-o", "dense.model")
     bytes_told = [
@@ -177,7 +177,7 @@ def test_a_table_that_turns_out_to_be_too_large(
     [
         (
             ("-m", "pegasos"),
-            "such a table is learned by sdca and sdca-logistic without a kernel. Give it more --memory, or some",
+            "in passes sdca and sdca-logistic learn, without a kernel or with --landmarks. Give it more --memory, or some",
         ),
         (("--kernel", "gaussian"), "without a kernel"),
         (("--drop-outliers", 3), "--drop-outliers needs all rows at once"),
@@ -219,7 +219,7 @@ def test_an_interrupted_fit_leaves_nothing(place: Path, monkeypatch: pytest.Monk
         seen.extend((place / "temporary").rglob("*.rows"))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pegasos.program.jobs.large_training.fit_to_files", interrupt)
+    monkeypatch.setattr("pegasos.program.learning.prepared.fit_to_files", interrupt)
     answer = call("train", _written(numbers(900), "csv"), "--memory", "15kB", "-o", "large.model")
     assert answer.code == 130 and len(seen) == 3 and not list((place / "temporary").iterdir())
 

@@ -84,7 +84,7 @@ def test_an_unexpected_error_is_one_line_and_debug_shows_all(folder, monkeypatch
     def fails(*_):
         raise KeyError("inner")
 
-    monkeypatch.setattr("pegasos.program.jobs.training.split_rows", fails)
+    monkeypatch.setattr("pegasos.program.learning.in_memory.split_rows", fails)
     answer = call("train", "table.csv", "-q")
     assert answer.code == 1
     assert (
@@ -130,7 +130,7 @@ def test_other_ends(folder, monkeypatch, error, code, text):
     def fails(*_):
         raise error
 
-    monkeypatch.setattr("pegasos.program.jobs.training.split_rows", fails)
+    monkeypatch.setattr("pegasos.program.learning.in_memory.split_rows", fails)
     answer = call("train", "table.csv", "-q")
     assert answer.code == code
     assert text in answer.err

@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
 from command_line import call, fine, messy, numbers
-from pegasos.program.jobs.training import stem
+from pegasos.program.datasets import stem
 from pegasos.program.tables.dataset import BadData, Dataset
 from pegasos.program.tables.read_options import ReadOptions
 from pegasos.program.tables.reading import read, stream

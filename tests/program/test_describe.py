@@ -316,4 +316,4 @@ def test_one_feature_is_one(tmp_path):
     path.write_text("x,kind,y\n" + "".join(f"{row},same,{'ab'[row % 2]}\n" for row in range(6)))
     told = fine("describe", str(path), "--drop", "kind").out
     assert "6 rows, 1 feature," in told
-    assert "1 word " in fine("describe", str(path)).out
+    assert "1 category " in fine("describe", str(path)).out

@@ -30,8 +30,8 @@ from pegasos.learners.one_vs_all import NotFinite
 from pegasos.learners.scaling import BadlyScaled
 from pegasos.program import scoring
 from pegasos.program.errors import BadModel
-from pegasos.program.jobs import large_training
-from pegasos.program.large.optimum import fit_to_files
+from pegasos.program.learning import prepared
+from pegasos.program.learning.fitting import fit_to_files
 
 RANDOM = np.random.default_rng(0)
 
@@ -432,7 +432,7 @@ def test_rows_beyond_memory_without_a_score_are_named(
         fit_to_files(learner, *given, **more)
         learner.coef_ = np.full_like(learner.coef_, 1e290)
 
-    monkeypatch.setattr(large_training, "fit_to_files", fit)
+    monkeypatch.setattr(prepared, "fit_to_files", fit)
     table = large_table(tmp_path / "table.csv", "1e30")
     answer = call(
         "train",

@@ -291,3 +291,13 @@ def _draw(dataset: Dataset, rows: Array, share: float, seed: int) -> tuple[Array
             f"{dataset.name}: {len(rows)} rows cannot be split for a test of {share:g}: {error}"
         ) from None
     return np.append(train, rows[single]), test, "random, by class" if by_class else "random"
+
+
+def stem(data: str) -> str:
+    """Return a name for results: of the set, of the file without suffixes, or of its folder."""
+    if data == "-":
+        return "stdin"
+    if is_pattern(data):
+        folders = reversed(Path(data).parts[:-1])
+        data = next((part for part in folders if not is_pattern(part)), "data")
+    return data if data in SETS else Path(data).name.split(".")[0] or "data"

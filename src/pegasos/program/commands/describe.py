@@ -1,15 +1,28 @@
+"""Describe a table: the options, the work and the view of `pegasos describe`."""
+
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pegasos.program.errors import UsageError
 from pegasos.program.terminal import console
-from pegasos.program.terminal.options import Data, Memory, OutputOptions, ReadingOptions, option
+from pegasos.program.terminal.options import (
+    Data,
+    Memory,
+    OutputOptions,
+    ReadingOptions,
+    RunningOptions,
+    option,
+)
+
+if TYPE_CHECKING:
+    from pegasos.program.tables.description import Description, Feature
 
 PLACE = 10
 SHORT = "Statistics, outliers, correlations, classes, advice."
 
-_MOST_FEATURES = 40
+#: Features and classes that are listed.
+_MOST_LISTED = 40
 
 
 def command(
@@ -17,11 +30,11 @@ def command(
     reading: ReadingOptions,
     talking: OutputOptions,
     outlier: Annotated[
-        float, option("Z", "A value with |z| >= Z is an outlier; z = (x - mean)/deviation.")
+        float, option("Z", "A value with |z| >= Z is an outlier; z = (x - mean)/std.")
     ] = 3.0,
     memory: Memory = None,
 ) -> None:
-    """Statistics of every feature, outliers, correlations, balance of classes, and advice on scaling.
+    """Statistics of every feature, outliers, correlations, balance of classes, advice on scaling.
 
     \b
     Examples:
@@ -30,10 +43,9 @@ def command(
       pegasos describe digits --json
       pegasos describe 'flights/*.parquet' --memory 2GB
 
-    A table (CSV, Parquet) that does not fit into --memory is described in one pass: counts, means, deviations and ends are exact,
-    what comes from a sample of the rows says so.
+    A table (CSV, Parquet) that does not fit into --memory is described in one pass: counts, means,
+    standard deviations and ranges are exact; what is estimated from a sample of the rows says so.
     """
-    from pegasos.program.jobs.describing import described
     from pegasos.program.views import give
 
     if not outlier > 0:
@@ -42,58 +54,71 @@ def command(
     give(found, talking.as_json, lambda: _show(found))
 
 
-def _show(found: Any) -> None:
-    console.heading(
-        f"{found.name}: {found.rows} rows, {found.features} feature{'s' * (found.features != 1)}, {found.dtype}"
-    )
+def described(
+    data: str, reading: ReadingOptions, memory: str | None, outlier: float
+) -> Description:
+    """Return the description of a table, with labels where a column can be one."""
+    from pegasos.program.datasets import load_or_outline, with_labels_or_without
+    from pegasos.program.learning.streamed import StreamedTable
+    from pegasos.program.tables.read_options import Outline
+    from pegasos.program.tables.statistics import describe, describe_blocks
+    from pegasos.program.terminal import option_values
+
+    option_values.check_memory(memory)
+
+    def read(labelled: bool) -> Description:
+        found = load_or_outline(data, reading, memory, labelled=labelled, encoded=False)
+        if not isinstance(found, Outline):
+            return describe(found, outlier)
+        table = StreamedTable(data, reading, RunningOptions(memory=memory), found)
+        for line in (f"{table.about}: it is described in one pass", *found.notes):
+            console.say(line)
+        with console.working(f"one pass over {data}", counted="rows") as progress:
+            parts = progress.counting(table.parts(found.columns, not found.sparse, weighed=False))
+            return describe_blocks(data, parts, found.columns, found.label, outlier, table.budget)
+
+    return with_labels_or_without(data, reading, read)
+
+
+def _show(found: Description) -> None:
+    size = f"{found.rows} rows, {_counted(found.features, 'feature')}"
+    console.heading(f"{found.name}: {size}, {found.dtype}")
     console.show(*(f"- {line}" for line in [*found.notes, *found.advice]), "")
     if found.classes:
-        shares = [
-            (label, count, console.percent(count / found.rows))
-            for label, count in found.classes[:_MOST_FEATURES]
-        ]
+        shown = found.classes[:_MOST_LISTED]
+        shares = [(label, count, console.percent(count / found.rows)) for label, count in shown]
         console.table(("class", "rows", "share"), shares)
         console.show()
-    _show_features(found)
+    z = f"|z| >= {found.outlier:g}"
+    quartiles = ("min", "25 %", "median", "75 %", "max")
+    head = ("feature", "mean", "std", *quartiles, "missing", z)
+    console.table(head, [_line(each) for each in found.columns[:_MOST_LISTED]])
+    if len(found.columns) > _MOST_LISTED:
+        more = len(found.columns) - _MOST_LISTED
+        console.show(f"... and {more} more features; --json has all of them")
     if found.correlations:
         console.show()
         pairs = [(one, other, f"{r:+.3f}") for one, other, r in found.correlations]
         console.table(("strongest correlations", "", "r"), pairs, left=2)
 
 
-def _show_features(found: Any) -> None:
+def _line(feature: Feature) -> tuple[Any, ...]:
     from pegasos.program.tables.dataset import DATES
     from pegasos.program.tables.dates import day
 
-    head = (
-        "feature",
-        "mean",
-        "deviation",
-        "min",
-        "25 %",
-        "median",
-        "75 %",
-        "max",
-        "missing",
-        f"|z| >= {found.outlier:g}",
-    )
-    rows: list[tuple[object, ...]] = []
-    for each in found.columns[:_MOST_FEATURES]:
-        if each.distinct is None:
-            numbers = (each.mean, each.min, each.quartile1, each.median, each.quartile3, each.max)
-            mean, *ends = (
-                "" if value is None else day(value) if each.kind in DATES else f"{value:.4g}"
-                for value in numbers
-            )
-            deviation = (
-                "" if each.std is None else f"{each.std:.4g}{' days' * (each.kind in DATES)}"
-            )
-            rows.append((each.name, mean, deviation, *ends, each.missing, each.outliers))
-        else:
-            words = f"{each.distinct} word{'s' * (each.distinct != 1)}"
-            rows.append((each.name, words, "", "", "", "", "", "", each.missing, ""))
-    console.table(head, rows)
-    if len(found.columns) > _MOST_FEATURES:
-        console.show(
-            f"... and {len(found.columns) - _MOST_FEATURES} more features; --json has all of them"
-        )
+    if feature.distinct is not None:
+        categories = _counted(feature.distinct, "category", "categories")
+        return feature.name, categories, *[""] * 6, feature.missing, ""
+    is_date = feature.kind in DATES
+
+    def number(value: float | None) -> str:
+        return "" if value is None else day(value) if is_date else f"{value:.4g}"
+
+    std = "" if feature.std is None else f"{feature.std:.4g}{' days' * is_date}"
+    quartiles = (feature.quartile1, feature.median, feature.quartile3)
+    ends = map(number, (feature.min, *quartiles, feature.max))
+    return feature.name, number(feature.mean), std, *ends, feature.missing, feature.outliers
+
+
+def _counted(count: int, one: str, several: str | None = None) -> str:
+    return f"{count} {one if count == 1 else several or one + 's'}"

@@ -1,11 +1,15 @@
+"""Train one model: the options, the work and the view of `pegasos train`."""
+
 from __future__ import annotations
 
 import shlex
-from typing import Annotated
+import time
+from typing import TYPE_CHECKING, Annotated
 
 from pegasos.metrics import Measure
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import (
+    HERE,
     MODEL_NAMES,
     ClusterOptions,
     Data,
@@ -15,6 +19,9 @@ from pegasos.program.terminal.options import (
     RunningOptions,
     option,
 )
+
+if TYPE_CHECKING:
+    from pegasos.program.records.models import TrainRecord
 
 PLACE = 20
 SHORT = "Train one model and save it."
@@ -43,34 +50,82 @@ def command(
       pegasos train 'flights/*.parquet' --memory 2GB
       pegasos train 'flights/*.parquet' --cluster tcp://scheduler:8786
 
-    A table (CSV, Parquet, svmlight) that does not fit into --memory is learned by sdca and sdca-logistic, without a kernel or
-    with --landmarks, in passes over a temporary file of prepared rows. With --cluster or --workers these models are learned by
-    the workers: they get the prepared rows, or read that file, whose folder (TMPDIR) they must see.
+    A table (CSV, Parquet, svmlight) that does not fit into --memory is learned by sdca and
+    sdca-logistic, without a kernel or with --landmarks, in passes over a temporary file of
+    prepared rows. With --cluster or --workers these models are learned by the workers: they get the
+    prepared rows, or read that file, whose folder (TMPDIR) they must see.
     """
-    from pegasos.program.jobs.training import stem, train
+    from pegasos.program.datasets import stem
+    from pegasos.program.views import give
+
+    path = out if out is not None else f"{stem(data)}.model"
+    found = train(data, model, path, learning, reading, running, where)
+    give(found, talking.as_json, lambda: _show(found, data))
+
+
+def train(
+    data: str,
+    model: str,
+    path: str,
+    learning: LearningOptions,
+    reading: ReadingOptions,
+    running: RunningOptions,
+    where: ClusterOptions = HERE,
+) -> TrainRecord:
+    """Train a model, save it, and return its errors."""
+    from pegasos.engine.kernels.landmarks import SAMPLE
+    from pegasos.learners.catalogue import make_learner
+    from pegasos.nystroem import Nystroem
+    from pegasos.program.datasets import check_source
+    from pegasos.program.errors import UsageError
+    from pegasos.program.learning import open_table
+    from pegasos.program.learning.clusters import check_cluster, cluster_of
+    from pegasos.program.learning.tables import Steps, why_not_in_passes
+    from pegasos.program.pipelines import scale_words
+    from pegasos.program.records.models import TrainRecord, learner_facts
+    from pegasos.program.terminal import option_values, outputs
+
+    begin = time.perf_counter()
+    asked = option_values.single(option_values.check([model], learning, running.memory))
+    check_source(data)
+    outputs.check_file(path, data, what="a model")
+    if where.asked:
+        if (why := why_not_in_passes(learning, model)) is not None:
+            raise UsageError(f"--cluster and --workers of train: {why}.")
+        check_cluster(where)
+    table = open_table(data, reading, running)
+    plan = "it is learned in passes over a file of prepared rows"
+    table.check(learning, plan, model)
+    landmarks = asked["landmarks"]
+    table.look(0 if landmarks is None else SAMPLE)
+    rows = table.learned_rows(learning.drop_outliers)
+    settings = option_values.single(option_values.grids(learning, rows, table.classes))
+    nystroem = None
+    if landmarks is not None:
+        kernel = settings.pop("kernel", "gaussian")
+        nystroem = Nystroem(kernel, landmarks, memory=running.memory, random_state=running.seed)
+    learner = make_learner(model, {**settings, "seed": running.seed, "memory": running.memory})
+    steps = Steps(learning.scale, asked["expand"], learning.drop_outliers, nystroem)
+    console.say(scale_words(table.chosen_scale(learning.scale), learning.scale))
+    with cluster_of(where, running.memory) as cluster:
+        found = table.fit(learner, steps, cluster)
+    seconds = round(time.perf_counter() - begin, 2)
+    table.save(found, path, seconds=seconds)
+    facts = learner_facts(found.estimator, found.known.learned)
+    return TrainRecord(path, table.name, facts, found.errors, seconds, found.figures)
+
+
+def _show(found: TrainRecord, data: str) -> None:
     from pegasos.program.pages.wording import verdict_words
-    from pegasos.program.views import give, show_errors, show_learner
+    from pegasos.program.views import show_errors, show_learner
 
-    found = train(
-        data,
-        model,
-        out if out is not None else f"{stem(data)}.model",
-        learning,
-        reading,
-        running,
-        where,
-    )
-
-    def show() -> None:
-        console.heading(f"{found.learner.learner} on {found.data}")
-        show_learner(found.learner)
+    console.heading(f"{found.learner.learner} on {found.data}")
+    show_learner(found.learner)
+    console.show()
+    show_errors(found.errors)
+    if words := verdict_words(found.figures.get("test"), Measure("error")):
         console.show()
-        show_errors(found.errors)
-        if words := verdict_words(found.figures.get("test"), Measure("error")):
-            console.show()
-            console.heading(words, "")
-        console.show("", f"saved: {found.model}")
-        if data != "-":
-            console.say(f"next:  {shlex.join(['pegasos', 'evaluate', found.model, data])}")
-
-    give(found, talking.as_json, show)
+        console.heading(words, "")
+    console.show("", f"saved: {found.model}")
+    if data != "-":
+        console.say(f"next:  {shlex.join(['pegasos', 'evaluate', found.model, data])}")

@@ -1,3 +1,5 @@
+"""Compare settings and save the best model: the options and the view of `pegasos tune`."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
@@ -107,7 +109,7 @@ def command(
     """
     from pegasos.program.commands.tune.search import TuneJob
     from pegasos.program.commands.tune.tuning import tune
-    from pegasos.program.jobs.training import stem
+    from pegasos.program.datasets import stem
     from pegasos.program.records.codec import to_json
     from pegasos.program.views import show_tune
 

@@ -1,132 +1,77 @@
-"""The work behind `tune`: the search, the decision, the model of all rows, and the files of the run."""
+"""The work of `tune`: the search, the decision, the model of all rows, and the files of the run."""
 
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-from sklearn.base import clone
-
-from pegasos.engine.runtime.interruption import Interrupted
-from pegasos.program.commands.tune.files import facts_of_card, make_record, write_run
+from pegasos.program.commands.tune.files import write_run
 from pegasos.program.commands.tune.search import TuneJob, explore
-from pegasos.program.datasets import Split, load_or_outline, split_rows
 from pegasos.program.errors import UsageError
 from pegasos.program.files import resumable
-from pegasos.program.jobs import training
-from pegasos.program.jobs.clusters import check_cluster, cluster_of
-from pegasos.program.pipelines import Recipe, scale_words
+from pegasos.program.grids import SEARCH_ROWS
+from pegasos.program.learning import open_table
+from pegasos.program.learning.clusters import check_cluster, cluster_of
+from pegasos.program.learning.tables import Choice, Learned, TrainingTable
+from pegasos.program.pipelines import scale_words
 from pegasos.program.records.decisions import CalibrationRecord, calibration_record
-from pegasos.program.records.runs import Decision, TuneRecord, out_of_fold
-from pegasos.program.scoring import predictor_scores
-from pegasos.program.tables.dataset import Dataset, holds_pixels, take
+from pegasos.program.records.runs import Decision, TuneRecord, cell_records, out_of_fold
+from pegasos.program.tables.labels import label_text
 from pegasos.program.tables.leaks import leaks
-from pegasos.program.tables.read_options import Outline
 from pegasos.program.terminal import console, option_values, outputs
 from pegasos.program.terminal.reproduction import scale_of
-from pegasos.search.anatomy import anatomy
-from pegasos.search.decisions import Aim, Threshold, carry_over
-from pegasos.search.two_stage import limited
+from pegasos.search.decisions import Aim, Threshold
 
-#: Rows that tell how the scores of the refitted model compare with those before.
-SCALE_ROWS = 2000
-#: Test rows on which the page explains the choice.
-EXPLAINED_ROWS = 1000
-#: The longest time that a search may be given: clocks and locks can count it.
-MOST_SECONDS = 1e9
+#: Longest time for a search: clocks and locks can count it.
+_MOST_SECONDS = 1e9
 
 
 def tune(job: TuneJob) -> TuneRecord:
-    """Run the sweep, write the folder, and answer what was found."""
+    """Compare settings, save the best model, write the folder of the run, and return its record."""
     with resumable(job.folder):
         return _tune(job)
 
 
 def _tune(job: TuneJob) -> TuneRecord:
     begin, begin_clock = time.perf_counter(), time.monotonic()
-    outputs.check_folder(job.folder)
-    option_values.check(job.models, job.learning, job.running.memory)
-    option_values.check_metric(
-        job.judging, job.threshold
-    )  # a name that means nothing is refused before anything is read
-    check_cluster(job.where)
-    if job.max_time is not None and not 0 < job.max_time <= MOST_SECONDS:
-        raise UsageError(
-            f"--max-time must be a number of seconds above 0, at most {MOST_SECONDS:g}; got {job.max_time:g}."
-        )
+    _check(job)
     until = None if job.max_time is None else begin_clock + job.max_time
-    dataset = load_or_outline(job.data, job.reading, job.running.memory)
-    if isinstance(dataset, Outline):
-        from pegasos.program.commands.tune.large import tune_large
-
-        return tune_large(job, dataset, begin, until)
-    split = split_rows(dataset, job.running.test_size, job.running.seed)
-    rows = take(dataset, split.train)
+    table = open_table(job.data, job.reading, job.running)
+    plan = "settings are compared on a sample of its rows, then the best one learns from all"
+    table.check(job.learning, plan)
+    table.look(job.sample or SEARCH_ROWS)
+    rows, positions = table.search_rows
     for leak in leaks(rows.X, rows.columns, rows.labels):
         console.say(leak)
-    if job.learning.scale == "auto" and holds_pixels(rows.X):
-        console.say(scale_words("normalize", "auto"))
-    aim = (
-        None
-        if job.threshold is None
-        else option_values.make_aim(job.threshold, job.judging, rows.labels)
-    )
-    with cluster_of(job.where) as cluster:
-        explored = explore(job, rows, until, cluster)
-    search = explored.search
-    calibration, threshold = decide(search, aim)
-    errors, figures = training.judged(search.best_estimator_, dataset, split, explored.metric)
-    model, known = _refit_all(job, search, explored.recipe, dataset, split, until)
-    saved = search.refit_rows_ if model is search.best_estimator_ else len(known)
-    record = make_record(
-        job,
-        explored,
-        begin,
-        data=dataset.name,
-        training_rows=len(split.train),
-        test_rows=len(split.test),
-        split=split.kind,
-        scale=scale_of(search.settings_[search.best_index_]),
-        decision=decided(
-            job,
-            search,
-            search.refit_rows_,
-            saved,
-            job.refit_all and len(split.test) > 0,
-            split.kind,
-        ),
-        errors=errors,
-        figures={**out_of_fold(search), **figures},
-        calibration=calibration,
-        threshold=threshold,
-    )
-    training.save_model(
-        model, record.model, dataset, split, known, **facts_of_card(record, explored)
-    )
-    test = take(dataset, split.test[:: 1 + len(split.test) // EXPLAINED_ROWS])
-    write_run(record, search, rows, split.train, job, test)
+    if job.learning.scale == "auto" and (scale := table.chosen_scale("auto")) == "normalize":
+        console.say(scale_words(scale, "auto"))
+    aim = None
+    if job.threshold is not None:
+        aim = option_values.make_aim(job.threshold, job.judging, rows.labels)
+    with cluster_of(job.where, job.running.memory) as cluster:
+        choice = explore(job, table, until, cluster)
+        calibration, threshold = _decide(choice.search, aim)
+        learned = table.finish(choice)
+    record = _make_record(job, table, choice, learned, begin, calibration, threshold)
+    table.save(learned, record.model, **_card_facts(record, choice))
+    write_run(job, record, choice, table, positions)
     return record
 
 
-def decided(
-    job: TuneJob, search: Any, fitted_rows: int, saved_rows: int, all_wanted: bool, split: str
-) -> Decision:
-    return Decision(
-        search.decided_by_,
-        job.cv,
-        job.max_time,
-        fitted_rows,
-        saved_rows,
-        all_wanted,
-        split,
-        search.first_rows_,
-        search.search_rows_,
-    )
+def _check(job: TuneJob) -> None:
+    """Refuse wrong options before anything is read."""
+    outputs.check_folder(job.folder)
+    option_values.check(job.models, job.learning, job.running.memory)
+    option_values.check_metric(job.judging, job.threshold)
+    check_cluster(job.where)
+    if job.max_time is not None and not 0 < job.max_time <= _MOST_SECONDS:
+        limits = f"a number of seconds above 0, at most {_MOST_SECONDS:g}"
+        raise UsageError(f"--max-time must be {limits}; got {job.max_time:g}.")
 
 
-def decide(search: Any, aim: Aim | None) -> tuple[CalibrationRecord | None, Threshold | None]:
-    """Calibrate the choice, and choose its threshold if one is wished for; both where its out-of-fold scores allow it."""
+def _decide(search: Any, aim: Aim | None) -> tuple[CalibrationRecord | None, Threshold | None]:
+    """Calibrate the choice, and choose its threshold if wanted, by its out-of-fold scores."""
     calibration = None
     try:
         _, codes = search.out_of_fold_scores_and_codes()
@@ -144,30 +89,65 @@ def decide(search: Any, aim: Aim | None) -> tuple[CalibrationRecord | None, Thre
         raise UsageError(f"--threshold: {error}") from None
 
 
-def _refit_all(
-    job: TuneJob, search: Any, recipe: Recipe, dataset: Dataset, split: Split, until: float | None
-) -> tuple[Any, Any]:
-    """Return the model that is kept and the rows that it knows: all of them, if time allows.
+def _make_record(
+    job: TuneJob,
+    table: TrainingTable,
+    choice: Choice,
+    learned: Learned,
+    begin: float,
+    calibration: CalibrationRecord | None,
+    threshold: Threshold | None,
+) -> TuneRecord:
+    search, metric, folder = choice.search, choice.metric, Path(job.folder)
+    decision = Decision(
+        by=search.decided_by_,
+        asked_folds=job.cv,
+        max_time=job.max_time,
+        fitted_rows=learned.fitted_rows,
+        saved_rows=learned.saved_rows,
+        all_wanted=learned.refits,
+        split=table.split_kind,
+        first_rows=search.first_rows_,
+        search_rows=search.search_rows_,
+    )
+    return TuneRecord(
+        data=table.name,
+        source=job.data,
+        training_rows=table.training_rows,
+        test_rows=table.test_rows,
+        split=table.split_kind,
+        scale=scale_of(search.settings_[search.best_index_]),
+        folds=int(search.n_splits_),
+        metric=job.metric,
+        positive=None if metric is None or metric.positive is None else label_text(metric.positive),
+        complete=bool(search.completed_),
+        decision=decision,
+        seed=job.running.seed,
+        cells=cell_records(search, choice.learned_rows, scoring=search.scoring),
+        best=int(search.best_index_),
+        simplest=search.simplest_index_,
+        honest=search.honest_estimate(),
+        errors=learned.errors,
+        figures={**out_of_fold(search), **learned.figures},
+        calibration=calibration,
+        threshold=threshold,
+        advice=search.advice_,
+        folder=job.folder,
+        model=str(folder / "best.model"),
+        page=str(folder / "report.html") if job.page else None,
+        command=console.command_line(),
+        seconds=round(time.perf_counter() - begin, 2),
+        whole=learned.whole,
+    )
 
-    Test rows of a class that no training row has are left out: calibration and threshold are those of the other classes.
-    """
-    known = np.isin(dataset.labels[split.test], dataset.labels[split.train])
-    everyone = np.sort(np.concatenate([split.train, split.test[known]]))
-    if not job.refit_all or not len(split.test) or search.refit_rows_ < len(split.train):
-        return search.best_estimator_, split.train
-    rows = take(dataset, everyone)
-    model = clone(search.best_estimator_)
-    try:
-        with limited(until), console.working(f"refitting on all {len(rows)} rows"):
-            model.fit(rows.X, rows.y, **recipe.weights_of(rows))
-            both = search.best_estimator_, model
-            some = take(
-                dataset, np.sort(np.random.default_rng(0).permutation(split.train)[:SCALE_ROWS])
-            )
-            carry_over(
-                *(anatomy(each, fitted=True).learner for each in both),
-                *(predictor_scores(each, some) for each in both),
-            )
-            return model, everyone
-    except Interrupted:
-        return search.best_estimator_, split.train
+
+def _card_facts(record: TuneRecord, choice: Choice) -> dict[str, Any]:
+    """Return what the card of the saved model says of the choice."""
+    costs = () if choice.metric is None else choice.metric.costs
+    names = ("metric", "positive", "figures", "honest", "seconds", "threshold")
+    return {name: getattr(record, name) for name in names} | {
+        "value": record.choice.value,
+        "calibration": None if record.calibration is None else record.calibration.kind,
+        "costs": [(label_text(true), label_text(said), cost) for true, said, cost in costs],
+        "refitted_rows": record.decision.saved_rows if record.decision.refitted else None,
+    }

@@ -1,1 +1,0 @@
-"""The work behind the commands, from options to results: one file a job."""

@@ -1,0 +1,136 @@
+"""Connect to a Dask cluster: one that is running, or local processes for one command."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+from pegasos.engine.runtime.memory import parse_bytes
+from pegasos.program.errors import UsageError
+from pegasos.program.files import temporary_folder
+from pegasos.program.learning.tables import Cluster
+from pegasos.program.tables.messages import plain
+from pegasos.program.terminal import console
+from pegasos.program.terminal.options import ClusterOptions
+
+#: Seconds in which a scheduler must answer, and in which a local cluster must end.
+_ANSWER_SECONDS, _CLOSE_SECONDS = 5, 2
+#: Preload of local workers: Ctrl-C on a terminal reaches all its processes, but this command
+#: decides when the workers end.
+_IGNORE_INTERRUPTS = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+#: Most processes to start for one command.
+_MOST_WORKERS = 1000
+
+
+def check_cluster(options: ClusterOptions) -> None:
+    """Refuse wrong options and addresses without a scheduler, before any work is done."""
+    if options.cluster is not None and options.workers is not None:
+        raise UsageError(
+            "give --cluster (one that is running) or --workers (some for this command), not both."
+        )
+    if options.workers is not None and options.workers > _MOST_WORKERS:
+        most = f"at most {_MOST_WORKERS:,}; got {options.workers:,}"
+        raise UsageError(f"--workers starts processes on this machine, {most}.")
+    if options.cluster is None:
+        return
+    try:
+        with console.working("looking for the cluster"):
+            asyncio.run(_call(options.cluster))
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise _no_answer(options.cluster) from error
+
+
+async def _call(address: str) -> None:
+    from distributed.comm.core import connect
+    from distributed.security import Security
+
+    given = Security().get_connection_args("client")
+    comm = await connect(address, timeout=_ANSWER_SECONDS, **given)
+    await comm.close()
+
+
+def _no_answer(address: str) -> ConnectionError:
+    remedy = "start one with `dask scheduler`, or use --workers N"
+    return ConnectionError(f"no Dask scheduler answers at {plain(address)}: {remedy}.")
+
+
+@contextlib.contextmanager
+def cluster_of(options: ClusterOptions, memory: str | None = None) -> Iterator[Cluster | None]:
+    """Connect to the requested cluster, if any; its loss is one clear error.
+
+    `memory` is what rows may take in local processes.
+    """
+    if not options.asked:
+        yield None
+        return
+    from distributed.client import ClosedClientError, FutureCancelledError
+    from distributed.comm.core import CommClosedError
+
+    from pegasos.dask.passes import ClusterLost
+
+    kept = None if memory is None or options.workers is None else parse_bytes(memory)
+    try:
+        with _client(options) as client:
+            workers = len(client.scheduler_info(n_workers=-1)["workers"])
+            if not workers:
+                raise ConnectionError(
+                    "the Dask cluster has no workers: start some with `dask worker`, and try again."
+                )
+            console.say(f"cluster: {workers} worker{'s' * (workers > 1)}")
+            yield Cluster(client, kept)
+    except ClusterLost as error:
+        raise ConnectionError(str(error)) from error
+    except (CommClosedError, ClosedClientError, FutureCancelledError) as error:
+        raise ConnectionError("the connection to the Dask scheduler was lost.") from error
+
+
+@contextlib.contextmanager
+def _client(options: ClusterOptions) -> Iterator[Any]:
+    """Connect, after starting local processes if wanted; both end with the block."""
+    from distributed import Client, LocalCluster
+
+    with contextlib.ExitStack() as stack:
+        stack.callback(logging.disable, logging.root.manager.disable)
+        logging.disable(logging.CRITICAL)  # errors are reported once, by this program
+        where: Any = options.cluster
+        if where is None:
+            folder = stack.enter_context(temporary_folder())
+            with console.working(f"starting {options.workers} workers"):
+                where = LocalCluster(
+                    n_workers=options.workers,
+                    threads_per_worker=1,
+                    processes=True,
+                    host="127.0.0.1",
+                    dashboard_address="127.0.0.1:0",
+                    local_directory=str(folder),
+                    silence_logs=logging.CRITICAL,
+                    preload=[_IGNORE_INTERRUPTS],
+                )
+            stack.callback(_end, where)
+        try:
+            client = Client(where, timeout=_ANSWER_SECONDS, set_as_default=False)
+        except OSError as error:
+            raise _no_answer(options.cluster or "this machine") from error
+        stack.callback(_close, client)
+        yield client
+
+
+def _close(opened: Any) -> None:
+    with contextlib.suppress(Exception):  # it may be gone already
+        opened.close(timeout=_CLOSE_SECONDS)
+
+
+def _end(local: Any) -> None:
+    """Kill the processes of a local cluster: closing it would wait for work in progress."""
+    kill = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has the second only
+    for nanny in local.workers.values():
+        nanny.auto_restart = False
+        with contextlib.suppress(OSError):
+            if nanny.pid:
+                os.kill(nanny.pid, kill)
+    _close(local)

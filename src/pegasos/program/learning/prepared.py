@@ -1,0 +1,203 @@
+"""The rows of a streamed table through the steps of a pipeline into files, for fits in passes."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from pegasos.learners.one_vs_all import NotFinite
+from pegasos.metrics import Answers, answers
+from pegasos.program import scoring
+from pegasos.program.learning.fitting import fit_to_files
+from pegasos.program.learning.preparation import sparse_encoding
+from pegasos.program.learning.row_files import RowFile, SparseRowFile, bytes_on_disk, workplace
+from pegasos.program.learning.streamed import StreamedTable
+from pegasos.program.learning.tables import Cluster, Known
+from pegasos.program.records.runs import ErrorCount
+from pegasos.program.saved_models import fingerprint
+from pegasos.program.tables.dataset import Array, BadData, Dataset, take
+from pegasos.program.tables.labels import label_texts
+from pegasos.program.tables.messages import plain, size
+from pegasos.program.tables.row_hashes import hash_rows
+from pegasos.program.tables.survey import Survey
+from pegasos.program.terminal import console
+from pegasos.search.results import calibrated_in_fold
+
+#: Files of a prepared table: training rows, some of them apart to compare fits, and test rows.
+TRAINING, APART, TEST = range(3)
+#: Bytes of the hash of a row while hashes are sorted, written and checked.
+_HASH_BYTES = 64
+#: The share of the memory for rows on their way through the steps.
+_STEP_SHARE = 1 / 16
+
+
+class PreparedTable:
+    """All rows of a table, prepared and in files, with class codes; -1 is an unknown class."""
+
+    def __init__(
+        self,
+        table: StreamedTable,
+        found: Survey,
+        estimator: Any,
+        width: int,
+        folder: Path,
+        apart: float,
+    ) -> None:
+        self._table, self._found, self._estimator, self._apart = table, found, estimator, apart
+        encoding = sparse_encoding(estimator.steps[:-1], width)
+        self._steps = Pipeline(estimator.steps[:-1]) if encoding is None else encoding
+        self._stored = stored_numbers(found, estimator, width)
+        kind = RowFile if self._stored is None else SparseRowFile
+        names = ("training", "comparison", "test")
+        self.files = tuple(kind(folder, name, width) for name in names)
+        self.classes = found.classes
+        texts = label_texts(self.classes).tolist()
+        self._codes = {text: code for code, text in enumerate(texts)}
+        #: The code of the most frequent class of the training rows.
+        self._usual = int(np.argmax([found.trained[text] for text in texts]))
+        #: Of each file and class: the sum of weights, and the number of rows with a weight.
+        self._sums = np.zeros((3, len(texts)))
+        self._present = np.zeros((3, len(texts)), dtype=np.int64)
+        #: Hashes of all rows and which of them are test rows; None where there is no room.
+        fits = _HASH_BYTES * found.rows <= table.budget
+        self._hashes: list[tuple[Array, Array]] | None = [] if fits else None
+
+    def write(self) -> None:
+        """Pass over all rows."""
+        table, found, draw = self._table, self._found, self._table.draw()
+        apart = np.random.default_rng([table.running.seed, 2])
+        numbers = self.files[0].width
+        if self._stored is not None and not found.sparse:
+            numbers = 4 * self._stored // found.rows
+        step = max(64, int(_STEP_SHARE * table.budget) // (8 * numbers))
+        about = f"second pass over {table.data}: preparing rows"
+        seen = 0
+        with console.working(about, "rows", found.rows) as progress:
+            for part in progress.counting(table.parts(found.features, found.needs_frame)):
+                test = draw.test(len(part))
+                kinds = np.where(test, TEST, apart.random(len(part)) < self._apart)
+                X, weights = table.weighed(part.X, seen)
+                weights = np.ones(len(part)) if weights is None else weights
+                part, texts = replace(part, X=X), label_texts(part.labels)
+                for start in range(0, len(part), step):
+                    some = np.arange(start, min(start + step, len(part)))
+                    self._add(take(part, some), texts[some], weights[some], kinds[some])
+                if self._hashes is not None:
+                    self._hashes.append((hash_rows(X, part.y), test))
+                seen += len(part)
+        self.close()
+        if seen != found.rows:
+            counts = f"{found.rows} rows at first, then {seen}"
+            raise BadData(f"{table.data} changed while it was read: {counts}.")
+        if not self._sums[:TEST].sum() > 0.0:
+            raise BadData(f"{table.data}: all weights are 0.")
+
+    def _add(self, part: Dataset, texts: Array, weights: Array, kinds: Array) -> None:
+        codes = np.array([self._codes.get(text, -1) for text in texts.tolist()], dtype=np.int64)
+        rows = scoring.prepared(self._steps, part)
+        weights = np.where(codes < 0, 0.0, weights)
+        for number, file in enumerate(self.files):
+            own = kinds == number
+            file.add(rows[own], codes[own], weights[own])
+            own &= codes >= 0
+            width = len(self.classes)
+            self._sums[number] += np.bincount(codes[own], weights[own], minlength=width)
+            self._present[number] += np.bincount(codes[own & (weights > 0)], minlength=width)
+
+    def close(self) -> None:
+        """Close the files."""
+        for file in self.files:
+            file.close()
+
+    def fit(self, learner: Any, numbers: Sequence[int], cluster: Cluster | None = None) -> None:
+        """Fit a learner to the rows of some files."""
+        chosen, files = list(numbers), [self.files[number] for number in numbers]
+        sums, present = (each[chosen].sum(axis=0) for each in (self._sums, self._present))
+        fit_to_files(learner, files, self.classes, sums, present, cluster)
+
+    def count_errors(self, learner: Any, *numbers: int) -> ErrorCount:
+        """Return the errors on the rows of some files, and those of the baseline."""
+        rows = mistakes = others = 0
+        for number in numbers:
+            for X, codes, _ in self.files[number].parts():
+                scores = self._scores(learner, X)
+                binary = scores.ndim == 1
+                said = scores > learner.threshold_ if binary else scores.argmax(axis=1)
+                rows, mistakes = rows + len(codes), mistakes + int((said != codes).sum())
+                others += int((codes != self._usual).sum())
+        return ErrorCount.counted(rows, mistakes, others / max(1, rows))
+
+    def errors(self, learner: Any) -> dict[str, ErrorCount]:
+        """Return the errors on training and test rows."""
+        with console.working("counting errors"):
+            found = {"training": self.count_errors(learner, TRAINING, APART)}
+            if self.files[TEST].count:
+                found["test"] = self.count_errors(learner, TEST)
+        return found
+
+    def answers(self, learner: Any, number: int) -> Answers:
+        """Return all answers for the rows of a file, whose classes are known."""
+        parts = [(codes, self._scores(learner, X)) for X, codes, _ in self.files[number].parts()]
+        codes, scores = (np.concatenate(each) for each in zip(*parts, strict=True))
+        if learner.has_probabilities:
+            p = learner.probabilities_of(scores)
+        else:
+            p = calibrated_in_fold(scores, codes, np.arange(len(self.classes)))
+        return answers(self.classes, self.classes[codes], learner.labels_of(scores), scores, p)
+
+    def _scores(self, learner: Any, X: Any) -> Array:
+        """Return scores; where one is not finite, read the table again to name its row."""
+        try:
+            return np.asarray(learner.decision_function(X))
+        except NotFinite as error:
+            whole = Pipeline([*self._estimator.steps[:-1], ("learner", learner)])
+            for part in self._table.parts(self._found.features, self._found.needs_frame):
+                scoring.scores_of(whole, replace(part, X=self._table.weighed(part.X)[0]))
+            raise BadData(f"{self._table.data}: {error}") from error
+
+    def known(self, everything: bool = False) -> Known:
+        """Return the training rows, or all rows, as what a model was trained on."""
+        counts = self._found.labels.counts if everything else self._found.trained
+        texts = zip(self.classes.tolist(), self._codes, strict=True)
+        classes, learned = {str(label): counts[text] for label, text in texts}, counts.total()
+        if self._hashes is None:
+            console.say(
+                "the model file keeps no hashes of so many rows: "
+                "`run` cannot tell training rows from others"
+            )
+            return Known(classes, learned, None)
+        hashes, test = (np.concatenate(each) for each in zip(*self._hashes, strict=True))
+        own = hashes if everything else hashes[~test]
+        return Known(classes, learned, own, fingerprint(hashes))
+
+
+@contextlib.contextmanager
+def prepared(
+    table: StreamedTable, found: Survey, estimator: Any, width: int, apart: float = 0.0
+) -> Iterator[PreparedTable]:
+    """Write all rows through the steps of the estimator into temporary files.
+
+    `width` is the number of features, and `apart` the share of training rows kept apart.
+    """
+    needed = bytes_on_disk(found.rows, width, stored_numbers(found, estimator, width))
+    with workplace(needed) as folder:
+        where = f"{size(needed)} as float32 in {plain(folder)}"
+        console.say(f"prepared rows: {where}, removed at the end")
+        made = PreparedTable(table, found, estimator, width, folder, apart)
+        with contextlib.closing(made):
+            made.write()
+            yield made
+
+
+def stored_numbers(found: Survey, estimator: Any, width: int) -> int | None:
+    """Return how many numbers all prepared rows store if they are sparse, else None."""
+    if found.sparse:
+        return None if "nystroem" in dict(estimator.steps) else found.stored
+    encoding = sparse_encoding(estimator.steps[:-1], width)
+    return None if encoding is None else found.rows * encoding.stored

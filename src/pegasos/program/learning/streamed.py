@@ -1,0 +1,141 @@
+"""A table that does not fit into memory: its rows in parts, and what a first pass finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pegasos.engine.rows.plan import budget_bytes
+from pegasos.program.datasets import USUAL_TEST_SIZE, read_options
+from pegasos.program.tables.column_tables import told_gaps
+from pegasos.program.tables.dataset import NUMBER, TEXT, Array, Column, Dataset, is_frame
+from pegasos.program.tables.labels import (
+    checked_weights,
+    label_texts,
+    rare_classes,
+    unlabelled_note,
+)
+from pegasos.program.tables.messages import listed, size
+from pegasos.program.tables.read_options import Outline
+from pegasos.program.tables.reading import stream
+from pegasos.program.tables.sampling import Draw, Sample, rows_within
+from pegasos.program.tables.survey import Survey, survey
+from pegasos.program.terminal import console
+from pegasos.program.terminal.options import ReadingOptions, RunningOptions
+
+#: The share of the memory for a sample, of which twice as many rows are held meanwhile.
+_SAMPLE_SHARE = 1 / 8
+
+
+@dataclass(frozen=True)
+class StreamedTable:
+    """A table that is read in parts, and the outline that its first rows give."""
+
+    data: str
+    reading: ReadingOptions
+    running: RunningOptions
+    outline: Outline
+
+    @property
+    def budget(self) -> int:
+        """Bytes that may be used."""
+        return budget_bytes(self.running.memory)
+
+    @property
+    def share(self) -> float:
+        """Share of the rows that are set aside."""
+        return USUAL_TEST_SIZE if self.running.test_size is None else self.running.test_size
+
+    @property
+    def about(self) -> str:
+        """The sizes of the table and the memory, in words."""
+        needed, allowed = size(self.outline.bytes), size(self.budget)
+        return f"{self.data} takes about {needed} in memory, and {allowed} are allowed"
+
+    def draw(self) -> Draw:
+        """Return the draw of test rows; each pass begins a new one, which is equal."""
+        return Draw(self.running.seed, self.share)
+
+    def parts(self, columns: list[Column], frame: bool, weighed: bool = True) -> Iterator[Dataset]:
+        """Yield rows with these columns, followed by the weight if it is wanted."""
+        if weighed and self.outline.weight is not None:
+            columns = [*columns, Column(self.outline.weight, NUMBER)]
+        label = None if self.outline.sparse else self.outline.label
+        options = read_options(self.reading, self.running.memory, labelled=False)
+        options = replace(options, label=label)
+        chunk = int(min(8 * 2**20, max(2**12, self.budget // 32)))
+        yield from stream(self.data, columns, options, frame=frame, chunk=chunk, labelled=True)
+
+    def weighed(self, X: Any, seen: int = 0) -> tuple[Any, Array | None]:
+        """Return features and weights of rows of `parts`; `seen` rows came before them."""
+        name = self.outline.weight
+        if name is None:
+            return X, None
+        values = X[:, -1].to_numpy() if is_frame(X) else X[:, -1]
+        some = np.append(values, 1.0)  # a part may hold nothing but zeros
+        weights = checked_weights(some, name, self.data, lambda row: f"row {seen + row + 1}")
+        return X[:, :-1], weights[:-1]
+
+    def sample(self, most: int) -> Sample:
+        """Return an empty sample for as many rows as the memory allows, and at most `most`."""
+        room = rows_within(_SAMPLE_SHARE * self.budget, self.outline.columns)
+        return Sample(self.running.seed, min(most, room))
+
+    def survey(self, training: Sample | None = None, test: Sample | None = None) -> Survey:
+        """Pass over all rows, draw samples of training and test rows, and print notes."""
+        for note in self.outline.notes:
+            console.say(note)
+        found = Survey(self.data, self.outline.columns)
+
+        def keep(part: Dataset, is_test: Array) -> None:
+            for sample, wanted in ((training, ~is_test), (test, is_test)):
+                if sample is not None:
+                    sample.see(part.X, wanted, label_texts(part.labels))
+
+        label = self.outline.label or "y"
+        with console.working(f"first pass over {self.data}", "rows") as progress:
+            parts = self.parts(self.outline.columns, not self.outline.sparse)
+            survey(found, progress.counting(parts), self.draw(), label, keep)
+        self._say_notes(found, label)
+        return found
+
+    def sampled(self, found: Survey, sample: Sample) -> tuple[Dataset, Array]:
+        """Return the rows of a sample as a reader would, and their positions in the table.
+
+        Labels that no training row has are texts.
+        """
+        X, places, texts = sample.rows()
+        X, weights = self.weighed(X)
+        if found.sparse:
+            X = found.aligned(X)
+        else:
+            X = X.select(column.name for column in found.features)
+            X = X if found.needs_frame else X.to_numpy(order="c", writable=True)
+        classes = found.classes.tolist()
+        known = dict(zip(label_texts(classes).tolist(), classes, strict=True))
+        y = np.array([known.get(text, text) for text in texts.tolist()])
+        name = f"{self.data} ({len(places)} rows of it)"
+        return Dataset(name, X, found.features, y, self.outline.label, weights=weights), places
+
+    def _say_notes(self, found: Survey, label: str) -> None:
+        """Print what was found; with --strict gaps are errors."""
+        whole, strict = found.rows + found.unlabelled, self.reading.strict
+        for note in unlabelled_note(found.unlabelled, whole, label, self.data, strict):
+            console.say(note)
+        if found.empty:
+            console.say(f"columns without any value are left out: {listed(found.empty)}")
+        words = [column.name for column in found.features if column.kind == TEXT]
+        names = [column.name for column in found.features if column.kind != TEXT]
+        gaps = {name: count for name, count in found.gaps.items() if count and name in names}
+        for note in told_gaps(gaps, words, self.data, strict):
+            console.say(note)
+        if gaps and not found.exact_medians:
+            console.say("medians come from a sample of the training rows")
+        for question in rare_classes(found.labels.counts):
+            console.say(question)
+        counts = f"{found.rows} rows, {found.rows - found.training} of them set aside"
+        width, classes = len(found.features), len(found.trained)
+        console.say(f"{self.data}: {counts}, {width} features, {classes} classes")

@@ -1,0 +1,210 @@
+"""The interface of a table to learn from, whatever its size, and the model file it gives."""
+
+from __future__ import annotations
+
+import datetime
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pegasos.learners.catalogue import ONE_VS_ONE, SDCA
+from pegasos.metrics import Metric
+from pegasos.nystroem import Nystroem
+from pegasos.program.modelfile import save
+from pegasos.program.pipelines import Recipe
+from pegasos.program.records.codec import to_json
+from pegasos.program.records.models import CardData, CardSplit, ModelCard
+from pegasos.program.records.runs import ErrorCount, WholeRecord
+from pegasos.program.tables.dataset import Column, Dataset
+from pegasos.program.terminal import console
+from pegasos.program.terminal.options import LearningOptions, RunningOptions
+from pegasos.search.estimates import Figure
+
+Array = np.ndarray[Any, Any]
+
+
+class Steps(NamedTuple):
+    """Requested steps before the learner of a pipeline."""
+
+    scale: str = "auto"
+    expand: int | None = None
+    drop_outliers: float | None = None
+    nystroem: Nystroem | None = None
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A distributed.Client, and the bytes of rows it may hold; None: as many as there is room."""
+
+    client: Any
+    memory: int | None = None
+
+
+@dataclass(frozen=True)
+class Known:
+    """The rows a model was trained on.
+
+    Attributes
+    ----------
+    classes : number of rows of each class.
+    learned : number of rows without outliers.
+    hashes : one per row; None where there is no room for them.
+    fingerprint : hash of all rows of the table.
+    """
+
+    classes: dict[str, int]
+    learned: int
+    hashes: Array | None
+    fingerprint: str = "not kept"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Setting that a search chose, and what is needed to fit it to all rows.
+
+    `rows` are those of the search, `metric` is None for a scorer of scikit-learn, and `until` is
+    the time at which results are wanted.
+    """
+
+    search: Any
+    metric: Metric | None
+    recipe: Recipe
+    rows: Dataset
+    learning: LearningOptions
+    learned_rows: int
+    refit_all: bool
+    until: float | None
+    cluster: Cluster | None
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A fitted model with its errors.
+
+    Errors are those of a model trained on `fitted_rows` training rows; `estimator` is the model to
+    keep, trained on `saved_rows` rows, which may include test rows if `refits`. `whole` says how
+    the choice of a search on a sample was fitted to all rows.
+    """
+
+    estimator: Any
+    errors: dict[str, ErrorCount]
+    known: Known
+    fitted_rows: int
+    saved_rows: int
+    figures: dict[str, Figure] = field(default_factory=dict)
+    refits: bool = False
+    whole: WholeRecord | None = None
+
+
+class TrainingTable(ABC):
+    """Rows to learn from, split into training and test rows."""
+
+    name: str
+    running: RunningOptions
+    #: Columns of the features, and whether rows are a frame with their names.
+    columns: list[Column]
+    frame: bool
+    label: str | None
+    image: tuple[int, int] | None = None
+    rows: int
+    training_rows: int
+    #: Distinct labels of the training rows, and how test rows were set aside.
+    classes: Array
+    split_kind: str
+    test_share: float | None
+
+    @abstractmethod
+    def check(self, learning: LearningOptions, plan: str, model: str | None = None) -> None:
+        """Refuse options that need all rows in memory, and say how a larger table is read.
+
+        `model` is the only model to fit, if there is one.
+        """
+
+    @abstractmethod
+    def look(self, most: int) -> None:
+        """Collect what is needed to fit: of a table beyond memory by a first pass over all rows.
+
+        `most` is the largest size of a sample of its training rows; 0: none.
+        """
+
+    @property
+    @abstractmethod
+    def search_rows(self) -> tuple[Dataset, Array]:
+        """Training rows to compare settings on, all or a sample, and their positions."""
+
+    @abstractmethod
+    def search_options(
+        self, learning: LearningOptions, running: RunningOptions, until: float | None
+    ) -> tuple[LearningOptions, RunningOptions, float | None]:
+        """Return the options and the end of a search that leaves room for the fit to all rows."""
+
+    @abstractmethod
+    def learned_rows(self, drop_outliers: float | None) -> int:
+        """Return the number of training rows without outliers."""
+
+    @abstractmethod
+    def chosen_scale(self, scale: str) -> str:
+        """Resolve the scale "auto"."""
+
+    @abstractmethod
+    def fit(self, learner: Any, steps: Steps, cluster: Cluster | None) -> Learned:
+        """Fit a learner to the training rows, and count its errors."""
+
+    @abstractmethod
+    def finish(self, choice: Choice) -> Learned:
+        """Return the model of a choice for all rows, and its errors without the test rows."""
+
+    def test_sample(self, most: int) -> Dataset | None:
+        """Return about `most` test rows; None if they are not in memory."""
+        return None
+
+    @property
+    def test_rows(self) -> int:
+        """Number of rows that are set aside."""
+        return self.rows - self.training_rows
+
+    def save(self, learned: Learned, path: str, **found: Any) -> None:
+        """Write the model with a card; `found` are further entries of the card."""
+        known = learned.known
+        card = ModelCard(
+            columns=self.columns,
+            frame=self.frame,
+            label=self.label,
+            image=self.image,
+            data=CardData(self.name, self.rows, known.fingerprint),
+            classes=known.classes,
+            split=CardSplit(
+                self.split_kind,
+                self.running.seed,
+                self.test_share,
+                self.training_rows,
+                self.test_rows,
+                known.learned,
+            ),
+            errors=learned.errors,
+            **found,
+            command=console.command_line(),
+            created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        )
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        save(learned.estimator, path, card=to_json(card), rows=known.hashes)
+
+
+def why_not_in_passes(learning: LearningOptions, model: str | None = None) -> str | None:
+    """Return why a model cannot be fitted in passes over the rows; None if it can.
+
+    Without a model only the steps before it are checked.
+    """
+    if learning.drop_outliers is not None:
+        return "--drop-outliers needs all rows at once"
+    if model is None:
+        return None
+    names = [each.name for each in SDCA.models]
+    if model not in names or (learning.kernel and not learning.landmarks):
+        return f"in passes {' and '.join(names)} learn, without a kernel or with --landmarks"
+    if learning.multiclass == ONE_VS_ONE:
+        return f"--multiclass {ONE_VS_ONE} needs all rows at once"
+    return None
