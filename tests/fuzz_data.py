@@ -40,8 +40,8 @@ from pegasos.program.tables.sizes import check_sizes
 LIMIT = 64 * 10**6
 #: Bounds of one case, and of the process: what it has after its imports, and this much more.
 SECONDS, GROWTH = 20.0, 8 * LIMIT
-#: Share of files that need a child process, which takes a third of a second to start; and of those that the commands get, too.
-CHILDREN, COMMANDS = 0.1, 0.03
+#: Share of the files that the commands read, too.
+COMMANDS = 0.03
 
 
 def _grouped(file: h5py.File) -> None:
@@ -55,8 +55,8 @@ def _grouped(file: h5py.File) -> None:
         group["target"] = np.arange(count) % 3
 
 
-def seeds(folder: Path) -> tuple[dict[str, bytes], dict[str, bytes]]:
-    """Valid files: those that are read here, and those that a child reads."""
+def seeds(folder: Path) -> dict[str, bytes]:
+    """Return valid files of all formats by name."""
     rng = np.random.default_rng(0)
     numbers, labels = rng.normal(size=(40, 5)).round(3), np.arange(40) % 3
     lines = [",".join(map(str, [*row, label])) for row, label in zip(numbers, labels, strict=True)]
@@ -78,7 +78,7 @@ def seeds(folder: Path) -> tuple[dict[str, bytes], dict[str, bytes]]:
         "shape": np.array([2, 5]),
         "format": b"csr",
     }
-    here = {
+    return {
         "plain.csv": table.encode(),
         "words.csv": words.encode(),
         "wide.csv": table.encode("utf-16"),
@@ -91,14 +91,11 @@ def seeds(folder: Path) -> tuple[dict[str, bytes], dict[str, bytes]]:
             True, data=numbers.astype(np.float32), target=labels, feature_names=list("abcde")
         ),
         "sparse.npz": npz_bytes(False, y=np.array([0, 1]), **parts),
-    }
-    apart = {
         "table.parquet": parquet_bytes(frame),
         "plain.parquet": parquet_bytes(frame, compression="uncompressed", row_group_size=7),
         "groups.h5": hdf5_bytes(_grouped, folder),
         "flat.h5": hdf5_bytes(lambda file: file.update({"X": numbers, "y": labels}), folder),
     }
-    return here, apart
 
 
 def mutated(data: bytes, chance: random.Random, other: bytes) -> bytes:
@@ -257,16 +254,13 @@ class Report:
 
     def finish(self) -> int:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        child = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
         if peak - self.start > GROWTH:
             self.failures.append(f"memory grew by {(peak - self.start) / 1e6:.0f} MB")
         print(
             f"{self.outcomes.total()} cases: {dict(self.outcomes)}; slowest {self.slowest[0]:.2f} s ({self.slowest[1]})"
         )
-        print(
-            f"peak memory {peak / 1e6:.0f} MB, of which {(peak - self.start) / 1e6:.0f} MB while reading; "
-            f"children {child / 1e6:.0f} MB"
-        )
+        grown = f"{(peak - self.start) / 1e6:.0f} MB while reading"
+        print(f"peak memory {peak / 1e6:.0f} MB, of which {grown}")
         for failure in self.failures[:20]:
             print("FAILED", failure)
         print(f"{len(self.failures)} failures")
@@ -290,9 +284,6 @@ def main(arguments: list[str] | None = None) -> int:
         help="files made to hurt (about 40, some are large)",
     )
     parser.add_argument(
-        "--children", type=float, default=CHILDREN, help="share of files that a child process reads"
-    )
-    parser.add_argument(
         "--make", type=Path, help="only write the files made to hurt to this folder"
     )
     parser.add_argument("--dangers", type=Path, help="take the files made to hurt from this folder")
@@ -308,7 +299,7 @@ def main(arguments: list[str] | None = None) -> int:
             me = [sys.executable, "-m", "tests.fuzz_data"]
             subprocess.run([*me, "--make", made], check=True)
             again = [*me, "--count", str(asked.count), "--seed", str(asked.seed), "--dangers", made]
-            again += ["--seconds", str(asked.seconds), "--children", str(asked.children)]
+            again += ["--seconds", str(asked.seconds)]
             return subprocess.run(again, check=False).returncode
     chance = random.Random(asked.seed)
     warnings.simplefilter(
@@ -316,8 +307,8 @@ def main(arguments: list[str] | None = None) -> int:
     )  # a reader that makes NumPy complain has not looked
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        here, apart = seeds(folder)
-        for name, data in {**here, **apart}.items():  # also loads what is loaded only when needed
+        files = seeds(folder)
+        for name, data in files.items():  # also loads what is loaded only when needed
             (folder / name).write_bytes(data)
             read(folder / name, ReadOptions(limit=LIMIT))
         results = Path(made, "results")
@@ -341,10 +332,9 @@ def main(arguments: list[str] | None = None) -> int:
         for number in range(asked.count):
             if time.monotonic() > until:
                 break
-            group = apart if chance.random() < asked.children else here
-            name, data = chance.choice(list(group.items()))
-            other = chance.choice(list({**here, **apart}.values()))
-            deep = group is here and chance.random() < 0.5
+            name, data = chance.choice(list(files.items()))
+            other = chance.choice(list(files.values()))
+            deep = not name.endswith((".parquet", ".h5")) and chance.random() < 0.5
             changed = inside(name, data, chance, other) if deep else mutated(data, chance, other)
             (folder / name).write_bytes(changed)
             commands = results if chance.random() < COMMANDS else None

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pegasos.program.tables import csv_records
+from pegasos.program.tables import table as tables
 from pegasos.program.tables.dataset import BadData, Column, Dataset
 from pegasos.program.tables.formats import csv as csv_format
 from pegasos.program.tables.read_options import ReadOptions
@@ -93,7 +94,9 @@ def test_names_that_are_numbers_or_over_words(table: Any) -> None:
 
 
 def test_plain_text_takes_the_fast_way(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_records, "_exact", lambda *_: pytest.fail("the slow reader was asked"))
+    monkeypatch.setattr(
+        csv_records, "_parse_exactly", lambda *_: pytest.fail("the slow reader was asked")
+    )
     for text in (
         PLAIN,
         PLAIN.replace("\n", "\r\n\r\n"),
@@ -355,10 +358,7 @@ def test_encoding(table: Any) -> None:
 
 
 def test_words_that_come_late(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    usual = {"amount": 100, "most": None, "expected": ()}
-    monkeypatch.setattr(
-        "pegasos.program.tables.formats.csv.TextTables.__init__.__kwdefaults__", usual
-    )
+    monkeypatch.setattr(tables.Table.blocks, "__defaults__", (100, None))
     codes = [f"{i % 20:03d}" for i in range(50)] + [f"k{i % 20}" for i in range(50)]
     found = table(
         "code,city,n,y\n"

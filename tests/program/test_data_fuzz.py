@@ -22,7 +22,7 @@ def _fuzz(*arguments: str) -> None:
 
 
 def test_damaged_files() -> None:
-    _fuzz("--count", "150", "--hostile", "none", "--children", "0.04")
+    _fuzz("--count", "150", "--hostile", "none")
 
 
 @pytest.mark.slow

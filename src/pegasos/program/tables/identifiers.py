@@ -52,7 +52,7 @@ def identifiers(series: list[pl.Series]) -> list[pl.Series]:
     ]
 
 
-def told_identifiers(found: list[pl.Series]) -> str:
+def identifiers_note(found: list[pl.Series]) -> str:
     """What a person should know of them."""
     many = len(found) > 1
     what, them = ("look like IDs and are", "them") if many else ("looks like an ID and is", "it")

@@ -1,4 +1,4 @@
-"""A file or standard input as bytes that can be read more than once, unpacked on the way."""
+"""A file or standard input as bytes that can be read more than once, decompressed on the way."""
 
 from __future__ import annotations
 
@@ -19,18 +19,20 @@ from pegasos.program.files import temporary_folder
 from pegasos.program.tables.dataset import BadData, NoRows
 from pegasos.program.tables.messages import near, plain, size
 
-#: First bytes of a packed file, and how it is opened.
+#: First bytes of a compressed file, and the function that opens it.
 _PACKERS: dict[bytes, tuple[str, Any]] = {
     b"\x1f\x8b": ("gzip", gzip.open),
     b"BZh": ("bzip2", bz2.open),
     b"\xfd7zXZ\x00": ("xz", lzma.open),
 }
 _HEAD = 2**16
+#: Usual ratio of text to its compressed size.
+_RATIO = 4
 
 
 @dataclass
 class Source:
-    """A readable file: where it is, its name in messages, how it is packed, and its first bytes, unpacked."""
+    """Readable file: its path, name in messages, compression, and first decompressed bytes."""
 
     path: Path
     name: str
@@ -38,7 +40,10 @@ class Source:
     head: bytes = b""
 
     def pieces(self, count: int, most: int | None = None) -> Generator[bytes, None, None]:
-        """The unpacked bytes, `count` at a time; damage is BadData, and so is a packed file that swells beyond `most` bytes."""
+        """Yield the decompressed bytes, `count` at a time.
+
+        Damage raises BadData, and so does a compressed file of more than `most` bytes.
+        """
         opener = next((opener for name, opener in _PACKERS.values() if name == self.packer), open)
         seen = 0
         with opener(self.path, "rb") as stream:
@@ -54,28 +59,35 @@ class Source:
                     return
                 seen += len(piece)
                 if self.packer and most is not None and seen > most:
-                    raise BadData(
-                        f"{self.name} unpacks to more than {size(most)}; give it more memory, or less data."
-                    )
+                    todo = "give it more memory, or less data"
+                    raise BadData(f"{self.name} unpacks to more than {size(most)}; {todo}.")
                 yield piece
 
     @property
+    def unpacked_bytes(self) -> int:
+        """Size of the file, estimated if it is compressed."""
+        return self.path.stat().st_size * (1 if self.packer is None else _RATIO)
+
+    def check_unpacked(self, word: str) -> None:
+        """Refuse a compressed file of a binary format."""
+        if self.packer is not None:
+            todo = f"unpack it first, {word} is packed inside already"
+            raise BadData(f"{self.name} is a packed {word} file; {todo}.")
+
+    @property
     def extension(self) -> str:
-        """The last extension that is not one of a packer, in small letters, such as '.csv'."""
+        """Last extension that is not one of a compressor, in lower case, such as ".csv"."""
         suffixes = [suffix.lower() for suffix in Path(self.name).suffixes]
-        return next(
-            (suffix for suffix in reversed(suffixes) if suffix not in (".gz", ".bz2", ".xz")), ""
-        )
+        return next((each for each in reversed(suffixes) if each not in (".gz", ".bz2", ".xz")), "")
 
 
 @contextlib.contextmanager
 def opened(source: str | Path) -> Iterator[Source]:
-    """A source, from a path or "-" for standard input; what cannot be read twice is kept in a temporary file meanwhile."""
+    """Open a path, or "-" for standard input; pipes are copied to a temporary file."""
     if str(source) == "-":
         if sys.stdin is None:
-            raise BadData(
-                "standard input is closed: give the name of a file instead of -, or send data to it."
-            )
+            todo = "give the name of a file instead of -, or send data to it"
+            raise BadData(f"standard input is closed: {todo}.")
         with _spooled(sys.stdin.buffer) as path:
             yield _checked(path, "standard input")
         return
@@ -88,14 +100,11 @@ def opened(source: str | Path) -> Iterator[Source]:
         stream = path.open("rb")
     except FileNotFoundError as error:
         raise BadData(_missing(path, name)) from error
-    except OSError as error:
-        raise BadData(f"{name} cannot be read: {plain(error.strerror or error)}.") from error
-    except ValueError as error:
-        raise (
-            error
-            if isinstance(error, BadData)
-            else BadData(f"{name} cannot be read: {plain(error)}.")
-        ) from error
+    except BadData:
+        raise
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise BadData(f"{name} cannot be read: {plain(reason)}.") from error
     with stream, contextlib.nullcontext(path) if stat.S_ISREG(mode) else _spooled(stream) as found:
         yield _checked(found, name)
 
@@ -105,11 +114,8 @@ def _checked(path: Path, name: str) -> Source:
         magic = stream.read(6)
     if not magic:
         raise NoRows(f"{name} is empty.")
-    found = Source(
-        path,
-        name,
-        next((packer for begin, (packer, _) in _PACKERS.items() if magic.startswith(begin)), None),
-    )
+    packers = (packer for begin, (packer, _) in _PACKERS.items() if magic.startswith(begin))
+    found = Source(path, name, next(packers, None))
     with contextlib.closing(found.pieces(_HEAD)) as pieces:
         found.head = next(pieces, b"")
     if not found.head:

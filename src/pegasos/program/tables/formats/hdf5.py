@@ -1,6 +1,6 @@
-"""HDF5 files with data and target, or X and y, decoded in a child process.
+"""HDF5 files with data and target, or X and y.
 
-The datasets are at the top level, or in the groups train and test.
+The arrays are at the top level, or in the groups train and test.
 """
 
 from __future__ import annotations
@@ -8,13 +8,11 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator, Sequence
-
-import numpy as np
+from typing import Any
 
 from pegasos.program.tables import array_files
-from pegasos.program.tables.array_files import ArrayFile, Part, pair
+from pegasos.program.tables.array_files import ArrayFile, Part, find_pair
 from pegasos.program.tables.dataset import Array, BadData, Dataset
-from pegasos.program.tables.decoder import Decoder
 from pegasos.program.tables.messages import plain
 from pegasos.program.tables.read_options import ReadOptions, Wanted
 from pegasos.program.tables.shards import Shards
@@ -22,10 +20,10 @@ from pegasos.program.tables.source import Source
 
 NAME = "hdf5"
 EXTENSIONS = (".h5", ".hdf5", ".hdf")
-_SLICE = 16 * 2**20
-#: Maximum ratio of a dataset's declared size to its stored size; larger ones are corrupt or
+#: Maximum ratio of an array's declared size to its stored size; larger ones are corrupt or
 #: malicious.
 _SWELL = 2000
+_MOST_ARRAYS = 1000
 
 
 def sniff(head: bytes) -> bool:
@@ -39,64 +37,104 @@ def read(shards: Shards, options: ReadOptions) -> Dataset:
 
 
 def stream(shards: Shards, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
-    """Yield chunks of rows for a model."""
+    """Yield blocks of rows for a model."""
     return array_files.stream(shards, opened, wanted, options)
 
 
 @contextlib.contextmanager
-def opened(source: Source, limit: int) -> Iterator[File]:
-    """Open a file in a decoder process."""
-    with Decoder(source, "hdf5", "HDF5", limit) as decoder:
-        yield File(decoder, source, limit)
+def opened(source: Source, limit: int) -> Iterator[Hdf5File]:
+    """Open a file."""
+    source.check_unpacked("HDF5")
+    try:
+        import h5py
+    except ImportError as error:
+        todo = "pip install '.[all]' in a clone"
+        raise BadData(
+            f"{source.name}: reading HDF5 needs a package ({plain(error)}); {todo}."
+        ) from error
+    with contextlib.ExitStack() as stack:
+        with _damage(source.name):
+            file = stack.enter_context(h5py.File(source.path, "r", locking=False))
+            arrays = dict(_arrays(source.name, file, "", deeper=True))
+        yield Hdf5File(source.name, limit, arrays)
 
 
-class File(ArrayFile):
-    """Datasets by path, as described by the decoder."""
+@contextlib.contextmanager
+def _damage(name: str) -> Iterator[None]:
+    """Report errors of the decoder as a damaged file."""
+    try:
+        yield
+    except (BadData, MemoryError):
+        raise
+    except Exception as error:
+        what = f"is damaged: the HDF5 decoder stopped ({plain(str(error).strip(), 300)})"
+        raise BadData(f"{name} {what}. Write it again.") from error
 
-    def __init__(self, decoder: Decoder, source: Source, limit: int) -> None:
-        self.decoder, self.about = decoder, decoder.describe()["arrays"]
-        super().__init__(source.name, limit, self.about)
+
+def _arrays(name: str, group: Any, prefix: str, deeper: bool) -> Iterator[tuple[str, Any]]:
+    """Yield path and array of each array, at most one group deep; refuse links out of the file."""
+    import h5py
+
+    for count, key in enumerate(group):
+        path, link = prefix + key, group.get(key, getlink=True)
+        if count == _MOST_ARRAYS:
+            raise BadData(f"{name}: more than {_MOST_ARRAYS} datasets.")
+        if not isinstance(link, h5py.HardLink):
+            kind = "an external" if isinstance(link, h5py.ExternalLink) else "a soft"
+            raise BadData(f"{name}: {plain(path)} is {kind} link, which is not followed.")
+        item = group[key]
+        if isinstance(item, h5py.Group) and deeper:
+            yield from _arrays(name, item, f"{path}/", deeper=False)
+        elif isinstance(item, h5py.Dataset):
+            wrong = None
+            if item.is_virtual:
+                wrong = "is a virtual dataset, whose values are in other files"
+            elif item.external:
+                wrong = "keeps its values in another file"
+            elif item.dtype.kind not in "biufS":
+                kinds = "only numbers and words of fixed length are read"
+                wrong = f"is of type {item.dtype}; {kinds}"
+            if wrong:
+                raise BadData(f"{name}: {plain(path)} {wrong}.")
+            yield path, item
+
+
+class Hdf5File(ArrayFile):
+    """Arrays of an open file by path."""
+
+    def __init__(self, name: str, limit: int, arrays: dict[str, Any]) -> None:
+        super().__init__(name, limit, arrays)
+        self._arrays = arrays
 
     def parts(self, asked: Sequence[str | None], labelled: bool) -> list[Part]:
         """Return the groups train and test, or the top level."""
         found = []
-        groups = [
-            group
-            for group in ("train/", "test/")
-            if any(path.startswith(group) for path in self.names)
-        ]
-        for group in groups if "train/" in groups else [""]:
-            inside = [path.removeprefix(group) for path in self.about if path.startswith(group)]
-            rows, labels = pair(
-                [name for name in inside if "/" not in name], asked, labelled, self.name
-            )
-            test = None if group == "" else group == "test/"
-            found.append(Part(group + rows, None if labels is None else group + labels, test))
-        return found
+        grouped = any(path.startswith("train/") for path in self.names)
+        for group in ("train/", "test/") if grouped else ("",):
+            inside = [path.removeprefix(group) for path in self.names if path.startswith(group)]
+            if inside:
+                known = [name for name in inside if "/" not in name]
+                rows, labels = find_pair(known, asked, labelled, self.name)
+                test = group == "test/" if grouped else None
+                found.append(Part(group + rows, labels and group + labels, test))
+        return found or [Part(*find_pair([], asked, labelled, self.name))]
 
     def declared(self, name: str) -> tuple[tuple[int, ...], int]:
-        """Return shape and item size of a dataset."""
-        return tuple(self.about[name]["shape"]), self.about[name]["itemsize"]
-
-    def load(self, name: str) -> Array:
-        """Return a whole dataset."""
-        parts = list(self.slices(name, _SLICE))
-        return np.concatenate(parts) if parts else np.empty(self.declared(name)[0])
+        """Return shape and item size of an array."""
+        item = self._arrays[name]
+        return tuple(item.shape or ()), item.dtype.itemsize
 
     def slices(self, name: str, amount: int) -> Iterator[Array]:
-        """Yield a dataset in slices of about `amount` bytes."""
-        shape, itemsize = self.declared(name)
-        if not shape or math.prod(shape) * itemsize > _SWELL * (self.about[name]["stored"] + 2**16):
-            raise BadData(
-                f"{self.name} is damaged: {plain(name)} of shape {shape} is not what is stored for it."
-            )
-        step = max(1, amount // max(1, math.prod(shape[1:]) * itemsize))
+        """Yield an array in slices of about `amount` bytes."""
+        (shape, itemsize), item = self.declared(name), self._arrays[name]
+        width = math.prod(shape[1:]) * itemsize
+        with _damage(self.name):
+            stored = item.id.get_storage_size()
+        if not shape or shape[0] * width > _SWELL * (stored + 2**16):
+            what = f"{plain(name)} of shape {shape} is not what is stored for it"
+            raise BadData(f"{self.name} is damaged: {what}.")
+        step = max(1, amount // max(1, width))
         for start in range(0, shape[0], step):
-            with self.decoder.part(array=name, start=start, count=step) as part:
-                try:
-                    found = np.load(part, allow_pickle=False)
-                except (ValueError, EOFError) as error:
-                    raise BadData(
-                        f"{self.name} is damaged: {plain(name)} cannot be read."
-                    ) from error
+            with _damage(self.name):
+                found = item[start : start + step]
             yield found

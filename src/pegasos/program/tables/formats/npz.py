@@ -12,7 +12,7 @@ import numpy as np
 from numpy.lib import format as npy_format
 
 from pegasos.program.tables import array_files
-from pegasos.program.tables.array_files import ArrayFile, Part, pair
+from pegasos.program.tables.array_files import ArrayFile, Part, find_pair
 from pegasos.program.tables.dataset import Array, BadData, Dataset
 from pegasos.program.tables.messages import plain, shown, size
 from pegasos.program.tables.read_options import ReadOptions, Wanted
@@ -36,15 +36,29 @@ def read(shards: Shards, options: ReadOptions) -> Dataset:
 
 
 def stream(shards: Shards, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
-    """Yield chunks of rows for a model."""
+    """Yield blocks of rows for a model."""
     return array_files.stream(shards, opened, wanted, options)
 
 
 @contextlib.contextmanager
 def opened(source: Source, limit: int) -> Iterator[Archive]:
     """Open an archive."""
-    with contextlib.closing(Archive(source, limit)) as archive:
-        yield archive
+    with _damage(source.name):
+        archive = zipfile.ZipFile(source.path)
+    with archive:
+        yield Archive(source, limit, archive)
+
+
+@contextlib.contextmanager
+def _damage(name: str) -> Iterator[None]:
+    """Report any error of a reader as a damaged file."""
+    try:
+        yield
+    except BadData:
+        raise
+    except Exception as error:
+        todo = "write it again with numpy.savez"
+        raise BadData(f"{name} is damaged: {plain(error)}; {todo}.") from error
 
 
 class Archive(ArrayFile):
@@ -54,109 +68,84 @@ class Archive(ArrayFile):
     memory limit.
     """
 
-    def __init__(self, source: Source, limit: int) -> None:
-        self.name, self._path = source.name, source.path
-        with self._damage():
-            self._zip = zipfile.ZipFile(source.path)
-        self.close = self._zip.close
-        entries = [info for info in self._zip.infolist() if info.filename.endswith(".npy")]
+    def __init__(self, source: Source, limit: int, archive: zipfile.ZipFile) -> None:
+        entries = [info for info in archive.infolist() if info.filename.endswith(".npy")]
+        self._zip, self._path = archive, source.path
         self._entries = {info.filename.removesuffix(".npy"): info for info in entries}
-        self._is_sparse = set(_SPARSE) <= set(self._entries)
         super().__init__(source.name, limit, self._entries)
-
-    @contextlib.contextmanager
-    def _damage(self) -> Iterator[None]:
-        """Report any error of a reader as a damaged file."""
-        try:
-            yield
-        except BadData:
-            raise
-        except Exception as error:
-            raise BadData(
-                f"{self.name} is damaged: {plain(error)}; write it again with numpy.savez."
-            ) from error
+        self._matrix: Any = None
+        if set(_SPARSE) <= set(self._entries):
+            self._matrix = self._read_sparse()
 
     def parts(self, asked: Sequence[str | None], labelled: bool) -> list[Part]:
         """Return the arrays of rows and labels, with a test part if there is one."""
-        rows, labels = pair(self.names, asked, labelled, self.name)
+        rows, labels = find_pair(self.names, asked, labelled, self.name)
         test_labels = f"{labels}_test" if f"{labels}_test" in self.names else None
-        if (
-            f"{rows}_test" not in self.names
-            or self._is_sparse
-            or (labelled and test_labels is None)
-        ):
+        has_test = f"{rows}_test" in self.names and self._matrix is None
+        if not has_test or (labelled and test_labels is None):
             return [Part(rows, labels)]
         return [Part(rows, labels, False), Part(f"{rows}_test", test_labels, True)]
 
     def _header(self, name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
         """Return shape, Fortran order, type, and offset of the values."""
         entry = self._entries[name]
-        with self._damage(), self._zip.open(entry) as stream:
+        with _damage(self.name), self._zip.open(entry) as stream:
             version = npy_format.read_magic(stream)
-            read = (
-                npy_format.read_array_header_1_0
-                if version == (1, 0)
-                else npy_format.read_array_header_2_0
-            )
-            shape, fortran, dtype = read(stream)
+            read_header = npy_format.read_array_header_2_0
+            if version == (1, 0):
+                read_header = npy_format.read_array_header_1_0
+            shape, fortran, dtype = read_header(stream)
             if dtype.hasobject or dtype.kind not in "biufSU":
-                what = f"the array {shown(name)} holds {plain(dtype)}, which is not read: only numbers and words are"
-                raise BadData(f"{self.name}: {what}.")
+                what = f"the array {shown(name)} holds {plain(dtype)}, which is not read"
+                raise BadData(f"{self.name}: {what}: only numbers and words are.")
             needed, stored = math.prod(shape) * dtype.itemsize, entry.file_size - stream.tell()
             if min(shape, default=0) < 0 or not dtype.itemsize or needed != stored:
-                raise ValueError(
-                    f"the array {shown(name)} of shape {shape} should take {needed} bytes, but has {stored}"
-                )
+                what = f"should take {needed} bytes, but has {stored}"
+                raise ValueError(f"the array {shown(name)} of shape {shape} {what}")
             return shape, fortran, dtype, stream.tell()
 
     def declared(self, name: str) -> tuple[tuple[int, ...], int]:
         """Return shape and item size of an array."""
+        if self._matrix is not None and name == "data":
+            return self._matrix.shape, 0  # its parts are counted
         shape, _, dtype, _ = self._header(name)
         return shape, dtype.itemsize
 
-    def load(self, name: str) -> Array:
-        """Return a whole array."""
-        with self._damage(), self._zip.open(self._entries[name]) as stream:
-            array: Array = npy_format.read_array(stream, allow_pickle=False)
-            if (
-                array.dtype.kind == "U" and array.size
-            ):  # NumPy would report invalid characters only when a text is accessed
-                codes = np.ascontiguousarray(array).reshape(-1).view(f"{array.dtype.byteorder}u4")
-                if np.any((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000))):
-                    raise ValueError(f"the words in {shown(name)} are not Unicode")
-            return array
-
-    def rows(self, name: str) -> Any:
-        """Return the rows as an array or a sparse matrix."""
-        return self._sparse() if self._is_sparse else super().rows(name)
-
-    def slices(self, name: str, amount: int) -> Iterator[Array]:
-        """Yield an array in slices of about `amount` bytes."""
-        if self._is_sparse:
-            matrix = self._sparse()
-            step = max(1, amount // (8 * matrix.shape[1]))
-            yield from (
-                matrix[start : start + step].toarray() for start in range(0, matrix.shape[0], step)
-            )
+    def slices(self, name: str, amount: int) -> Iterator[Any]:
+        """Yield an array, or the sparse matrix, in slices of about `amount` bytes."""
+        if self._matrix is not None and name == "data":
+            step = max(1, amount // (8 * self._matrix.shape[1]))
+            for start in range(0, self._matrix.shape[0], step):
+                yield self._matrix[start : start + step]
             return
         shape, fortran, dtype, begin = self._header(name)
         line = math.prod(shape[1:]) * dtype.itemsize
         step = max(1, amount // max(1, line))
         if line > self.limit:
-            raise BadData(
-                f"{self.name}: a row of {shown(name)} takes {size(line)}, and {size(self.limit)} are allowed."
-            )
-        if fortran:  # column by column: rows are complete after the last column only
-            array = self.array(name)
+            most = f"takes {size(line)}, and {size(self.limit)} are allowed"
+            raise BadData(f"{self.name}: a row of {shown(name)} {most}.")
+        if fortran or step >= shape[0]:  # rows in Fortran order end with the last column
+            if fortran and step < shape[0]:
+                self.spend(name)
+            array = self._load(name)
             yield from (array[start : start + step] for start in range(0, len(array), step))
             return
-        with self._damage(), self._zip.open(self._entries[name]) as stream:
+        with _damage(self.name), self._zip.open(self._entries[name]) as stream:
             stream.read(begin)
             for start in range(0, shape[0], step):
                 count = min(step, shape[0] - start)
                 yield np.frombuffer(stream.read(count * line), dtype).reshape(count, *shape[1:])
 
-    def _sparse(self) -> Any:
+    def _load(self, name: str) -> Array:
+        with _damage(self.name), self._zip.open(self._entries[name]) as stream:
+            array: Array = npy_format.read_array(stream, allow_pickle=False)
+            if array.dtype.kind == "U" and array.size:  # NumPy checks characters only when used
+                codes = np.ascontiguousarray(array).reshape(-1).view(f"{array.dtype.byteorder}u4")
+                if np.any((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000))):
+                    raise ValueError(f"the words in {shown(name)} are not Unicode")
+            return array
+
+    def _read_sparse(self) -> Any:
         """Return the sparse matrix, if its parts are consistent."""
         from scipy import sparse
 
@@ -166,20 +155,17 @@ class Archive(ArrayFile):
             self._header(name)[2].kind for name in ("data", "indices", "indptr", "shape")
         )
         if data not in "iufb" or whole != ["i", "i", "i"]:
-            raise BadData(
-                f"{self.name}: the sparse matrix does not consist of numbers and whole indices."
-            )
-        with self._damage():
-            kind = self.load("format").item()
+            what = "the sparse matrix does not consist of numbers and whole indices"
+            raise BadData(f"{self.name}: {what}.")
+        with _damage(self.name):
+            kind = self._load("format").item()
             if kind not in ("csr", "csc", b"csr", b"csc"):
-                raise BadData(
-                    f"{self.name}: a sparse matrix of kind {shown(kind)}; save it as CSR."
-                )
+                what = f"a sparse matrix of kind {shown(kind)}; save it as CSR"
+                raise BadData(f"{self.name}: {what}.")
             found = sparse.load_npz(self._path)
             if not min(found.shape) or max(found.shape) * 8 > self.limit:
-                raise BadData(
-                    f"{self.name}: a sparse matrix of shape {found.shape} is not possible here."
-                )
+                what = f"a sparse matrix of shape {found.shape} is not possible here"
+                raise BadData(f"{self.name}: {what}.")
             found.check_format(full_check=True)
             found.sum_duplicates()
             return found.tocsr()
