@@ -20,7 +20,7 @@ from pegasos.engine.kernels.base import Kernel
 from pegasos.engine.kernels.landmarks import SELECTIONS, choose
 from pegasos.engine.kernels.standard import as_kernel
 from pegasos.engine.optimum.problem import Intercept
-from pegasos.engine.rows.mapped import FeatureMap, MappedRows
+from pegasos.engine.rows.features import FeatureMap, MappedRows
 from pegasos.engine.rows.plan import budget_bytes
 from pegasos.engine.runtime.interruption import check_interruption
 from pegasos.engine.runtime.threads import single_threaded_blas

@@ -21,7 +21,7 @@ from pegasos.engine.kernels.distances import (
     squared_norms,
 )
 from pegasos.engine.kernels.elementwise import mirror_upper
-from pegasos.engine.runtime.threads import blas_threads, run_blocks, single_threaded_blas
+from pegasos.engine.runtime.threads import blas_threads, run_each, single_threaded_blas
 
 MEASURES = ["inner", "squared", "manhattan"]
 EVERYTHING = slice(None)
@@ -301,7 +301,7 @@ def test_blocks_run_with_one_blas_thread_each_and_the_limit_is_restored():
     seen = []
     with threadpool_limits(2, user_api="blas"):
         before = blas_threads()
-        run_blocks([(slice(i), slice(i)) for i in range(8)], lambda *_: seen.append(blas_threads()))
+        run_each(lambda _: seen.append(blas_threads()), range(8))
         assert blas_threads() == before
     assert seen == [1] * 8
 
@@ -348,15 +348,15 @@ def test_blas_is_held_to_one_thread_from_a_thread_that_does_not_own_the_limit():
 def test_interrupt_cancels_the_tiles_not_yet_started(threads):
     started = []
 
-    def work(rows, columns):
-        started.append(rows)
+    def work(item):
+        started.append(item)
         if len(started) == 3:
             os.kill(os.getpid(), signal.SIGINT)
         time.sleep(0.01)
 
     with threadpool_limits(threads, user_api="blas"):
         with pytest.raises(KeyboardInterrupt):
-            run_blocks([(slice(i), slice(i)) for i in range(200)], work)
+            run_each(work, range(200))
         assert blas_threads() == threads
     assert len(started) < 100
 

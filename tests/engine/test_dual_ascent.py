@@ -7,7 +7,7 @@ import pytest
 
 from pegasos import SDCA, Pegasos
 from pegasos.engine.optimum.dual_ascent import DualAscent
-from pegasos.engine.walk.arrays import Columns, State
+from pegasos.engine.walk.loops import Columns, State
 from pegasos.engine.walk.solvers import PegasosSolver, advance_together
 from pegasos.kernels import Gaussian
 from pegasos.learners.task import open_task

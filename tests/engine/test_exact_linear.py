@@ -29,7 +29,7 @@ from threadpoolctl import threadpool_limits
 import reference
 from pegasos import SDCA
 from pegasos.engine.optimum import choice
-from pegasos.engine.optimum.logistic.newton_cg import WeightSpace, solve_logistic_sparsely
+from pegasos.engine.optimum.newton_cg import WeightSpace, solve_logistic_sparsely
 from pegasos.engine.optimum.normal_matrix import NormalMatrix
 from pegasos.engine.optimum.passes import margin_rows, newton
 from pegasos.engine.optimum.passes.margin_rows import solve_margin_rows

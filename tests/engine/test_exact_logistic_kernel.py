@@ -14,9 +14,9 @@ from threadpoolctl import threadpool_limits
 import reference
 from pegasos.engine.kernels.standard import Gaussian, Laplacian, Polynomial
 from pegasos.engine.optimum import conjugate_gradients
-from pegasos.engine.optimum.function_space import FunctionSpace
-from pegasos.engine.optimum.logistic.newton_cg import solve_logistic_iteratively
-from pegasos.engine.optimum.low_rank import Factor, Preconditioner, without
+from pegasos.engine.optimum.conjugate_gradients import Preconditioner, without
+from pegasos.engine.optimum.kernel_operator import Factor, KernelOperator
+from pegasos.engine.optimum.newton_cg import solve_logistic_iteratively
 from pegasos.engine.optimum.problem import Intercept, Target
 from pegasos.engine.rows.features import DenseRows, SparseRows
 from pegasos.engine.rows.kernel_rows import KernelRows
@@ -290,9 +290,8 @@ def test_factor_and_its_inverse():
     aside = roots / np.linalg.norm(roots, axis=1, keepdims=True)
     columns = without(np.random.default_rng(1).normal(size=(2, 90)), aside)
     inverse = Preconditioner(factor.lines, np.array([0, 2]), roots, aside)
-    found = inverse(np.vstack([columns[0], columns[0], columns[1]]), np.array([0, 1, 2]))
-    assert np.array_equal(found[1], columns[0])
-    for k, each in enumerate((found[0], found[2])):
+    found = inverse(columns, np.array([0, 2]))
+    for k, each in enumerate(found):
         projection = np.eye(90) - np.outer(aside[k], aside[k])
         system = (
             np.eye(90)
@@ -307,13 +306,13 @@ def test_preconditioner_saves_products(monkeypatch):
     X, y = problem(600, d=8)
     rows, target = GramRows.of(Gaussian(8.0), X), Target(y, np.full(600, 1e4))
     counts = []
-    scores = FunctionSpace.scores
+    scores = KernelOperator.scores
 
     def counted(self, coefficients, exact=False):
         counts[-1] += not exact
         return scores(self, coefficients, exact)
 
-    monkeypatch.setattr(FunctionSpace, "scores", counted)
+    monkeypatch.setattr(KernelOperator, "scores", counted)
     for most in (1024, 1):
         monkeypatch.setattr(conjugate_gradients, "LARGEST_RANK", most)
         counts.append(0)

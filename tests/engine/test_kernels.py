@@ -16,11 +16,11 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from pegasos.engine.kernels.base import DistanceKernel, Kernel
-from pegasos.engine.kernels.collapse import CollapsedKernelWarning, warn_if_collapsed
 from pegasos.engine.kernels.elementwise import as_rows, decay
 from pegasos.engine.kernels.standard import (
     ALIASES,
     KERNELS,
+    CollapsedKernelWarning,
     CustomKernel,
     Exponential,
     Gaussian,
@@ -28,6 +28,7 @@ from pegasos.engine.kernels.standard import (
     Linear,
     Polynomial,
     as_kernel,
+    warn_if_collapsed,
 )
 
 FORMULAS = {

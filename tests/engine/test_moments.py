@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from pegasos.engine.kernels.moments import largest_square, variance_of
+from pegasos.engine.kernels.distances import largest_square
+from pegasos.engine.kernels.elementwise import variance_of
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])

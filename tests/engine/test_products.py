@@ -9,7 +9,6 @@ from pegasos.engine.rows.features import (
     TILE_ROWS,
     combine_rows,
     row_parts,
-    row_tiles,
     times_transposed,
 )
 from pegasos.engine.runtime.threads import single_threaded_blas
@@ -28,8 +27,7 @@ def test_products_equal_those_of_whole_matrices_for_any_number_of_threads() -> N
         np.testing.assert_array_equal(combine_rows(weights, wide), found[1])
 
 
-def test_tiles_and_parts_cover_all_rows_once() -> None:
-    assert [(rows.start, rows.stop) for rows, _ in row_tiles(7, 3)] == [(0, 3), (3, 6), (6, 7)]
+def test_parts_cover_all_rows_once() -> None:
     X = sparse.random(50, 4, density=0.3, format="csr", dtype=np.float32, random_state=0)
     parts = row_parts(X)
     assert [rows.start for rows, _ in parts[1:]] == [rows.stop for rows, _ in parts[:-1]]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 import time
 
+import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from pegasos.engine.rows.blocks import WAVE, Block, RowBlocks
 from pegasos.engine.runtime.interruption import Interrupted, interruptible
 from pegasos.engine.runtime.threads import (
     blas_threads,
-    in_order,
     our_threads,
     run_each,
     run_repeatedly,
@@ -19,42 +20,35 @@ from pegasos.engine.runtime.threads import (
 )
 
 
-@pytest.mark.parametrize(("count", "helpers"), [(1, 1), (2, 1), (40, 1), (40, 3)])
-def test_results_come_in_order_and_few_of_them_early(count: int, helpers: int) -> None:
-    ahead, found, taken = 2, [], []
+def test_results_of_blocks_come_in_order_and_few_of_them_early() -> None:
+    taken: list[tuple[int, int]] = []
+    found: list[int] = []
 
-    def work(number: int) -> int:
-        taken.append((number, len(found)))
-        time.sleep(0.003 * (number % 3))
-        return number
+    def work(block: Block) -> int:
+        taken.append((block.span.start, len(found)))
+        time.sleep(0.003 * (block.span.start % 3))
+        return block.span.start
 
-    found.extend(in_order(work, count, helpers, ahead))
-    assert found == list(range(count))
-    assert sorted(number for number, _ in taken) == list(range(count))
-    assert all(number <= ended + ahead for number, ended in taken)
+    with threadpool_limits(2, user_api="blas"), RowBlocks(np.zeros((40, 1)), size=1) as blocks:
+        found.extend(blocks._parts(work, ()))
+    assert found == list(range(40))
+    assert sorted(number for number, _ in taken) == list(range(40))
+    assert all(number < ended + 2 * WAVE for number, ended in taken)
 
 
 @pytest.mark.parametrize("bad", [0, 7, 19])
-def test_an_error_reaches_who_reads_whoever_made_it(bad: int) -> None:
-    def work(number: int) -> int:
-        time.sleep(0.001)
-        if number == bad:
-            raise ValueError(f"piece {bad}")
-        return number
+def test_an_error_of_any_block_is_raised(bad: int) -> None:
+    def work(block: Block) -> int:
+        if block.span.start == bad:
+            raise ValueError(f"block {bad}")
+        return block.span.start
 
-    found: list[int] = []
-    with pytest.raises(ValueError, match=f"piece {bad}"):
-        found.extend(in_order(work, 20, 2, 3))
-    assert found == list(range(len(found)))
-    assert len(found) <= bad
-
-
-def test_who_stops_reading_stops_the_work() -> None:
-    taken: list[int] = []
-    results = in_order(taken.append, 1000, 1, 2)
-    next(results)
-    results.close()
-    assert len(taken) <= 10
+    with (
+        threadpool_limits(2, user_api="blas"),
+        RowBlocks(np.zeros((20, 1)), size=1) as blocks,
+        pytest.raises(ValueError, match=f"block {bad}"),
+    ):
+        blocks.map_join(work, list)
 
 
 def test_blas_is_held_to_one_thread_while_our_own_work() -> None:

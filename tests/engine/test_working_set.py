@@ -15,9 +15,7 @@ from threadpoolctl import threadpool_limits
 import reference
 from pegasos import SDCA
 from pegasos.engine.optimum.choice import ExactSolver
-from pegasos.engine.optimum.function_space import FunctionSpace
 from pegasos.engine.optimum.hinge import kernel_working_sets
-from pegasos.engine.optimum.hinge.factored import low_rank_spectrum
 from pegasos.engine.optimum.hinge.kernel_sources import (
     CachedKernel,
     KernelSource,
@@ -28,6 +26,7 @@ from pegasos.engine.optimum.hinge.kernel_sources import (
 from pegasos.engine.optimum.hinge.kernel_working_sets import predict_coefficients
 from pegasos.engine.optimum.hinge.set_predictor import Limit, _choose_largest
 from pegasos.engine.optimum.hinge.working_set import WorkingSetSolver
+from pegasos.engine.optimum.kernel_operator import KernelOperator, low_rank_spectrum
 from pegasos.engine.optimum.problem import Intercept, Optimum, Problem, Target
 from pegasos.engine.rows.features import DenseRows, SparseRows
 from pegasos.engine.rows.kernel_rows import KernelRows, scores_by_symmetry
@@ -473,7 +472,7 @@ def test_where_there_is_no_low_rank_sets_go_on(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(kernel_working_sets, "BEFORE_FACTOR", Limit(1))
     X, y = table(600, 3)
     rows, target = KernelRows(Gaussian(0.05), X), Target(y, np.full(600, 100.0))
-    assert low_rank_spectrum(FunctionSpace(rows, None, 0.0), 10**9) is None
+    assert low_rank_spectrum(KernelOperator(rows, None, 0.0), 10**9) is None
     solver = ExactSolver(Problem(rows, LOSSES["hinge"], Intercept.NONE, 1e-4, None, 10**9))
     (found,) = solver.solve([target], np.zeros((1, 600)))
     assert found.relative <= 1e-4
@@ -501,7 +500,7 @@ def test_a_kernel_of_known_rank_has_its_factor_soon(dtype: type) -> None:
 def test_a_spectrum_is_that_of_the_matrix(kernel: Any) -> None:
     X, _ = table(400, 3)
     K = kernel(X)
-    space = FunctionSpace(KernelRows(kernel, X), None, 0.0)
+    space = KernelOperator(KernelRows(kernel, X), None, 0.0)
     assert low_rank_spectrum(space, 24 * 400) is None  # room for one column
     found = low_rank_spectrum(space, 10**9)
     assert found is not None

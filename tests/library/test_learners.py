@@ -18,7 +18,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 import reference
 from pegasos import SDCA, Pegasos, Perceptron, load, save
-from pegasos.engine.kernels.collapse import CollapsedKernelWarning
+from pegasos.engine.kernels.standard import CollapsedKernelWarning
 from pegasos.kernels import Exponential, Gaussian, Laplacian, Linear, Polynomial
 from pegasos.search.settings import Setting
 

@@ -21,7 +21,7 @@ from command_line import call, fine
 from hostile_models import apart, together
 from pegasos import SDCA, Nystroem, SweepCV, full_kernel_bound, nystroem
 from pegasos.engine.kernels import landmarks as choosing
-from pegasos.engine.rows.mapped import MappedRows
+from pegasos.engine.rows.features import MappedRows
 from pegasos.engine.runtime.threads import single_threaded_blas
 from pegasos.kernels import CustomKernel, Exponential, Gaussian, Laplacian, Polynomial
 from pegasos.program.modelfile import BadModel, load, save

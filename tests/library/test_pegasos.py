@@ -17,7 +17,7 @@ from sklearn.svm import LinearSVC
 
 import reference
 from pegasos import Pegasos, SweepCV
-from pegasos.engine.optimum.certificate import Certificate
+from pegasos.engine.optimum.problem import Certificate
 from pegasos.engine.walk.draws import Draws
 from pegasos.kernels import Gaussian, Linear, Polynomial
 from samples import assert_close

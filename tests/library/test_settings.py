@@ -34,7 +34,7 @@ from pegasos.search.settings import Opaque, Part, Setting, Stop, Table, freeze
 pytestmark = pytest.mark.filterwarnings(
     "ignore::pegasos.search.advice.SweepWarning",
     "ignore::sklearn.exceptions.ConvergenceWarning",
-    "ignore::pegasos.engine.kernels.collapse.CollapsedKernelWarning",
+    "ignore::pegasos.engine.kernels.standard.CollapsedKernelWarning",
 )
 
 

@@ -13,7 +13,7 @@ from dask.delayed import Delayed
 from distributed import Future
 from scipy import sparse
 
-from pegasos.engine.kernels.moments import largest_square
+from pegasos.engine.kernels.distances import largest_square
 from pegasos.engine.optimum.passes.passes import LabelledBlocks
 from pegasos.engine.rows.blocks import Part
 from pegasos.engine.runtime.threads import single_threaded_blas

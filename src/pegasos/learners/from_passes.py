@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.engine.optimum.certificate import Certificate
 from pegasos.engine.optimum.history import short_course
 from pegasos.engine.optimum.passes.cutting_planes import solve_by_cuts
 from pegasos.engine.optimum.passes.margin_rows import LEAST_PASSES, shares, solve_by_fetched_rows
 from pegasos.engine.optimum.passes.newton import solve_in_passes
 from pegasos.engine.optimum.passes.passes import MOST_FEATURES, NO_FOLD, Certified, Column, Passes
-from pegasos.engine.optimum.problem import Intercept
+from pegasos.engine.optimum.problem import Certificate, Intercept
 from pegasos.learners.catalogue import ONE_VS_REST
 from pegasos.learners.convergence import NotConverged
 from pegasos.learners.sdca import SDCA

@@ -12,9 +12,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pegasos.engine.kernels.base import Kernel
-from pegasos.engine.kernels.distances import Pairs, fill_matrix, squared_norms
-from pegasos.engine.kernels.moments import largest_square
-from pegasos.engine.rows.mapped import MappedRows
+from pegasos.engine.kernels.distances import Pairs, fill_matrix, largest_square, squared_norms
+from pegasos.engine.rows.features import MappedRows
 from pegasos.engine.walk.losses import PROBABILISTIC
 from pegasos.learners.calibration import Calibration
 from pegasos.learners.catalogue import ONE_VS_ONE, ONE_VS_REST, Declaration

@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 
 from pegasos.engine.kernels.base import Kernel
-from pegasos.engine.rows.features import explicit_rows
+from pegasos.engine.rows.features import MappedFeatures, MappedRows, explicit_rows
 from pegasos.engine.rows.kernel_rows import KernelRows
-from pegasos.engine.rows.mapped import MappedFeatures, MappedRows
 from pegasos.engine.rows.sources import GramRows
 from pegasos.learners.task import Task
 

@@ -14,8 +14,7 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from pegasos.engine.kernels.base import Kernel
-from pegasos.engine.optimum.certificate import Certificate, certificate_of
-from pegasos.engine.optimum.problem import Intercept
+from pegasos.engine.optimum.problem import Certificate, Intercept, certificate_of
 from pegasos.engine.rows.kernel_rows import KernelRows
 from pegasos.engine.walk.draws import SAMPLINGS
 from pegasos.engine.walk.losses import LOSSES, PROBABILISTIC, Loss

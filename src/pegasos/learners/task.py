@@ -15,12 +15,10 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from pegasos.engine.kernels.base import Kernel
-from pegasos.engine.kernels.collapse import warn_if_collapsed
-from pegasos.engine.kernels.standard import as_kernel
+from pegasos.engine.kernels.standard import as_kernel, warn_if_collapsed
 from pegasos.engine.optimum.problem import Intercept
-from pegasos.engine.rows.features import explicit_rows
+from pegasos.engine.rows.features import MappedFeatures, MappedRows, explicit_rows
 from pegasos.engine.rows.kernel_rows import KernelRows
-from pegasos.engine.rows.mapped import MappedFeatures, MappedRows
 from pegasos.engine.rows.plan import Plan, plan_dual, plan_primal
 from pegasos.engine.rows.sources import GramRows
 from pegasos.engine.walk.draws import Draws

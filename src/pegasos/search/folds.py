@@ -18,8 +18,7 @@ from sklearn.utils import check_array
 from pegasos.engine.kernels.base import Kernel
 from pegasos.engine.kernels.distances import Pairs, fill_gram
 from pegasos.engine.kernels.standard import as_kernel
-from pegasos.engine.rows.features import explicit_rows
-from pegasos.engine.rows.mapped import MappedFeatures, MappedRows
+from pegasos.engine.rows.features import MappedFeatures, MappedRows, explicit_rows
 from pegasos.engine.rows.sources import GramRows
 from pegasos.learners.task import is_precomputed
 from pegasos.search.anatomy import Anatomy

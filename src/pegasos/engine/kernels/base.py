@@ -28,8 +28,7 @@ from pegasos.engine.kernels.distances import (
     self_values,
     squared_norms,
 )
-from pegasos.engine.kernels.elementwise import as_rows
-from pegasos.engine.kernels.moments import variance_of
+from pegasos.engine.kernels.elementwise import as_rows, variance_of
 
 
 @dataclass(repr=False, eq=False)

@@ -7,7 +7,7 @@ b agree, so pairs that lie near each other are computed once more from the diffe
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from scipy import sparse
 from pegasos.engine.kernels.elementwise import mirror_upper
 from pegasos.engine.runtime.compiling import announced, compiled
 from pegasos.engine.runtime.memory import Buffers
-from pegasos.engine.runtime.threads import run_blocks
+from pegasos.engine.runtime.threads import run_each, slices
 
 Measure = Literal["inner", "squared", "manhattan"]
 Index = slice | NDArray[np.integer[Any]]
@@ -189,6 +189,15 @@ def squared_norms(X: Any) -> NDArray[np.float64]:
         return np.asarray(np.einsum("ij,ij->i", X, X, dtype=np.float64))
 
 
+def largest_square(X: Any) -> float:
+    """Return the largest x·x of the rows of X (dense or CSR) in float64, infinite on overflow.
+
+    >>> largest_square(np.array([[3.0, 4.0], [5.0, 1.0]]))
+    26.0
+    """
+    return float(squared_norms(X).max(initial=0.0))
+
+
 def self_values(measure: Measure, X: Any) -> NDArray[Any]:
     """Return the measure between each row and itself in X's dtype: ||x||^2 for "inner", else 0.
 
@@ -214,7 +223,7 @@ def fill_matrix(pairs: Pairs, transform: Transform) -> NDArray[Any]:
     n_rows, n_columns = pairs.shape
     width = max(1, min(pairs.edge, n_columns))
     height = pairs.edge**2 // width
-    tiles = itertools.product(_slices(n_rows, height), _slices(n_columns, width))
+    tiles = itertools.product(slices(n_rows, height), slices(n_columns, width))
     return _fill(pairs, transform, list(tiles))
 
 
@@ -229,8 +238,8 @@ def fill_gram(pairs: Pairs, transform: Transform) -> NDArray[Any]:
     """
     if not pairs.symmetric:
         raise ValueError("a Gram matrix needs Z=None")
-    slices = list(_slices(pairs.shape[0], pairs.edge))
-    blocks = [(rows, columns) for i, rows in enumerate(slices) for columns in slices[i:]]
+    parts = slices(pairs.shape[0], pairs.edge)
+    blocks = [(rows, columns) for i, rows in enumerate(parts) for columns in parts[i:]]
     return _fill(pairs, transform, blocks, mirrored=True)
 
 
@@ -240,7 +249,8 @@ def _fill(
     result = np.empty(pairs.shape, dtype=pairs.dtype)
     buffers = Buffers()
 
-    def work(rows: slice, columns: slice) -> None:
+    def work(tile: tuple[slice, slice]) -> None:
+        rows, columns = tile
         # In an array of its own a tile stays in the cache; the long rows of the result do not.
         shape = rows.stop - rows.start, columns.stop - columns.start
         block = buffers.take("tile", shape, pairs.dtype)
@@ -252,7 +262,7 @@ def _fill(
         if mirrored and rows != columns:
             result[columns, rows] = block.T
 
-    run_blocks(blocks, work, most_workers=pairs.most_workers)
+    run_each(work, blocks, pairs.most_workers)
     return result
 
 
@@ -329,7 +339,7 @@ def _fill_by_differences(x: Any, z: Any, near: Near, out: NDArray[Any]) -> None:
     width = x.shape[1]
     if sparse.issparse(x):
         width = int(max(np.diff(x.indptr).max(), np.diff(z.indptr).max()))
-    for part in _slices(len(near.rows), max(1, CHUNK // max(1, width))):
+    for part in slices(len(near.rows), max(1, CHUNK // max(1, width))):
         i, j = near.rows[part], near.columns[part]
         out[i, j] = squared_norms(x[i].astype(np.float64) - z[j].astype(np.float64))
 
@@ -387,7 +397,3 @@ def _density(X: Any) -> float:
 
 def _length(index: Index, size: int) -> int:
     return len(range(*index.indices(size))) if isinstance(index, slice) else len(index)
-
-
-def _slices(size: int, step: int) -> Iterator[slice]:
-    return (slice(start, min(start + step, size)) for start in range(0, size, step))

@@ -80,3 +80,26 @@ def mirror_upper(square: NDArray[Any]) -> None:
         square[rest, part] = square[part, rest].T
         corner = square[part, part]
         corner[...] = np.triu(corner) + np.triu(corner, 1).T
+
+
+def variance_of(X: Any) -> float:
+    """Return the variance of all numbers of X in float64, zeros of a sparse matrix included.
+
+    It is not finite where squares are not.
+    """
+    size = X.shape[0] * X.shape[1]
+    stored = X.data if sparse.issparse(X) else X
+    if stored.size == 0:
+        return 0.0
+    # A constant matrix has variance 0 exactly; rounding of the mean would hide it.
+    first = stored.flat[0]
+    if stored.size == size and (stored[:1] == first).all() and (stored == first).all():
+        return 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = stored.sum(dtype=np.float64) / size
+        step = max(1, 2**16 * len(stored) // stored.size)  # rows whose squares fit a cache
+        squares = 0.0
+        for start in range(0, len(stored), step):
+            part = np.subtract(stored[start : start + step], mean, dtype=np.float64)
+            squares += float(np.square(part, out=part).sum())
+        return float((squares + (size - stored.size) * np.square(mean)) / size)

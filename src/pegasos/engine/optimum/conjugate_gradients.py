@@ -1,11 +1,18 @@
 """Preconditioned conjugate gradients for the systems of a Newton step, several in step.
 
-On a kernel Newton's step δ of the coefficients comes from a symmetric system: with β, D and r = β - c
-as in `logistic_state` and W = D½
+On a kernel Newton's step δ of the coefficients comes from a symmetric system: with β, D and
+r = β - c as in `newton_cg` and W = D½
 
     δ = r - W v,   (I + W K W) v = W K r
 
-A free intercept stands at its best at any time, and its direction W is projected out of the system.
+A free intercept has its best value at any time, and its direction W is projected out of the system.
+Plain conjugate gradients need about as many products as the root of the largest eigenvalue. Where
+that takes long, a low-rank factor of K preconditions them, by Woodbury's identity.
+
+References
+----------
+Hestenes, Stiefel (1952), Methods of conjugate gradients for solving linear systems.
+Frangella, Tropp, Udell (2023), Randomized Nyström preconditioning.
 """
 
 from __future__ import annotations
@@ -14,10 +21,17 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy import linalg
 
-from pegasos.engine.optimum.function_space import FunctionSpace
-from pegasos.engine.optimum.low_rank import Factor, Preconditioner, without
-from pegasos.engine.runtime.interruption import deadline_reached
+from pegasos.engine.optimum.kernel_operator import (
+    STRIP,
+    TILE,
+    Factor,
+    KernelOperator,
+)
+from pegasos.engine.optimum.normal_matrix import lifted_cholesky
+from pegasos.engine.runtime.interruption import check_interruption, deadline_reached
+from pegasos.engine.runtime.threads import blas_threads, run_each, slices
 
 Array = np.ndarray[Any, Any]
 Precondition = Callable[[Array, Array], Array]
@@ -25,7 +39,7 @@ Precondition = Callable[[Array, Array], Array]
 #: The first rank of a factor of K, which is doubled up to the largest; the memory that it may take,
 #: and the triangles made of it.
 FIRST_RANK, LARGEST_RANK, FACTOR_BYTES = 128, 1024, 2**28
-#: Iterations before a better preconditioner is considered, and with the best one.
+#: Iterations before a better preconditioner is made, and with the best one.
 LEAST_PATIENCE, MOST_ITERATIONS = 6, 300
 
 
@@ -82,7 +96,7 @@ class KernelSystem(System):
 
     def __init__(
         self,
-        space: FunctionSpace,
+        kernel: KernelOperator,
         roots: Array,
         rest: Array,
         rest_scores: Array,
@@ -90,16 +104,16 @@ class KernelSystem(System):
         left: Array,
         centered: bool,
     ) -> None:
-        self.space, self.roots, self.rest, self.rest_scores = space, roots, rest, rest_scores
+        self.kernel, self.roots, self.rest, self.rest_scores = kernel, roots, rest, rest_scores
         lengths = np.sqrt(dots(roots, roots))[:, None]
         #: Directions of length 1 that are projected out.
         self.along = roots / np.where(lengths > 0, lengths, 1.0) if centered else None
         right = self._project(roots * rest_scores, np.arange(len(roots)))
-        super().__init__(right, space.m, gaps, left)
+        super().__init__(right, kernel.m, gaps, left)
 
     def product(self, direction: Array, numbers: Array) -> tuple[Array, Array]:
         roots = self.roots[numbers]
-        scores = self.space.scores(roots * direction)
+        scores = self.kernel.scores(roots * direction)
         return scores, self._project(direction + roots * scores, numbers)
 
     def steps(self, numbers: Array) -> tuple[Array, Array, Array]:
@@ -123,65 +137,104 @@ class KernelSystem(System):
 
 
 class KernelSystems:
-    """Solver of the systems of successive Newton steps.
+    """Solver of the systems of successive Newton steps, which share a factor of K."""
 
-    The factor of K that preconditions them is kept, and for which targets it pays.
+    def __init__(self, kernel: KernelOperator, targets: int) -> None:
+        triangles = int((FACTOR_BYTES / 8 / max(targets, 1)) ** 0.5)
+        lines = FACTOR_BYTES // (8 * max(kernel.m, 1))
+        self.kernel = kernel
+        self.most = max(1, min(kernel.m, LARGEST_RANK, lines, triangles))
+        self.factor: Factor | None = None
+
+    def solve(self, system: KernelSystem) -> None:
+        """Solve all systems, with better preconditioners while they take long."""
+        numbers = np.arange(len(system.residual))
+        while True:
+            precondition: Precondition = _unchanged
+            if self.factor is not None and self.factor.rank > 0:
+                along = None if system.along is None else system.along[numbers]
+                precondition = Preconditioner(
+                    self.factor.lines, numbers, system.roots[numbers], along
+                )
+            numbers = system.iterate(numbers, precondition, self._patience())
+            if not len(numbers) or deadline_reached() or not self._improve():
+                return
+
+    def _improve(self) -> bool:
+        """Enlarge the factor of K; tell whether there is a better one."""
+        if self.factor is None:
+            self.factor = Factor(self.kernel.kernel_rows, self.kernel.diagonal, self.most)
+        rank = self.factor.rank
+        self.factor.grow(max(FIRST_RANK, 2 * rank))
+        return self.factor.rank > rank
+
+    def _patience(self) -> int:
+        """Return how many iterations take about as long as making the next preconditioner.
+
+        So all takes at most about twice the time of the best choice. An iteration multiplies m x
+        width numbers and waits for memory; rank r takes m r² multiplications from cache, which are
+        six times as fast, twice.
+        """
+        if self.factor is not None and self.factor.full:
+            return MOST_ITERATIONS
+        rank = FIRST_RANK if self.factor is None else 2 * self.factor.rank
+        iterations = min(rank, self.most) ** 2 / (3 * self.kernel.rows.width)
+        return int(min(max(iterations, LEAST_PATIENCE), MOST_ITERATIONS))
+
+
+class Preconditioner:
+    """Inverses of I + W LᵀL W by Woodbury's identity, a small triangle for each of some systems.
+
+    Parameters
+    ----------
+    L : factor of K, rank x rows.
+    numbers : numbers of the systems, in ascending order.
+    roots : W, systems x rows.
+    aside : directions of length 1 (systems x rows) that are projected out, or None.
     """
 
-    def __init__(self, space: FunctionSpace, targets: int) -> None:
-        triangles = int((FACTOR_BYTES / 8 / max(targets, 1)) ** 0.5)
-        lines = FACTOR_BYTES // (8 * max(space.m, 1))
-        self.space = space
-        self.most = max(1, min(space.m, LARGEST_RANK, lines, triangles))
-        self.factor: Factor | None = None
-        self.slow = np.zeros(targets, dtype=bool)
+    def __init__(self, L: Array, numbers: Array, roots: Array, aside: Array | None) -> None:
+        self.L, self.numbers, self.roots, self.aside = L, numbers, roots, aside
+        rank, squares = len(L), roots * roots
+        small = np.zeros((len(roots), rank, rank))
+        projected = None if aside is None else _times_transposed(roots * aside, L)
 
-    def solve(self, system: KernelSystem, targets: Array) -> None:
-        """Solve the systems of these targets, with better preconditioners while they take long."""
-        numbers = np.arange(len(targets))
-        while True:
-            chosen = numbers[self.slow[targets[numbers]]]
-            precondition: Precondition = _unchanged
-            if len(chosen) and self.factor is not None:
-                along = None if system.along is None else system.along[chosen]
-                lines = self.factor.lines
-                precondition = Preconditioner(lines, chosen, system.roots[chosen], along)
-            patience = self._patience(len(numbers), precondition is not _unchanged)
-            numbers = system.iterate(numbers, precondition, patience)
-            if not len(numbers) or deadline_reached() or not self._improve(targets[numbers]):
-                break
+        def work(place: tuple[int, slice]) -> None:
+            k, tile = place
+            for start in range(0, L.shape[1], STRIP):
+                strip = slice(start, start + STRIP)
+                weighted = L[tile, strip] * squares[k, strip]
+                small[k][tile, : tile.stop] += weighted @ L[: tile.stop, strip].T
 
-    def _improve(self, targets: Array) -> bool:
-        """Provide a better preconditioner, the factor of other targets or a larger one, if there is any."""
-        if self.slow[targets].all():
-            if self.factor is None or self.factor.full:
-                return False
-            self.factor.grow(2 * self.factor.rank)
-        elif self.factor is None:
-            self.factor = Factor(self.space.kernel_rows, self.space.diagonal, self.most)
-            self.factor.grow(FIRST_RANK)
-        self.slow[targets] = True
-        return self.factor.rank > 0
+        together = blas_threads()
+        for k in range(len(roots)):
+            blocks = [(k, tile) for tile in slices(rank, TILE)]
+            for first in range(0, len(blocks), together):
+                check_interruption()
+                run_each(work, blocks[first : first + together])
+            if projected is not None:
+                small[k] -= np.outer(projected[k], projected[k])
+            small[k][np.diag_indices(rank)] += 1.0
+        self.triangles = small
 
-    def _patience(self, columns: int, preconditioned: bool) -> int:
-        """Return the iterations that take as long as making the next preconditioner.
+        def factorize(k: int) -> None:
+            small[k] = lifted_cholesky(small[k])
 
-        So all takes at most twice the time of the best choice. Times are in nanoseconds.
-        """
-        rank = FIRST_RANK
-        if preconditioned and self.factor is not None:
-            if self.factor.full:
-                return MOST_ITERATIONS
-            rank = 2 * self.factor.rank
-        rank, m = min(rank, self.most), self.space.m
-        making = 2.0 * m * rank + self.space.nanoseconds(1) * rank / m + 0.1 * m * rank**2
-        making += columns * (0.06 * m * rank**2 + 0.03 * rank**3)
-        if (
-            not self.space.rows.dual
-        ):  # on few features each of about 100 uses takes as long as a product
-            making += 100 * 1.25 * m * rank * columns
-        iterations = making / self.space.nanoseconds(columns)
-        return int(min(max(iterations, LEAST_PATIENCE), MOST_ITERATIONS))
+        run_each(factorize, range(len(roots)))
+
+    def __call__(self, columns: Array, numbers: Array) -> Array:
+        """Return the inverses times columns, the k-th of which belongs to system numbers[k]."""
+        places = np.searchsorted(self.numbers, numbers)
+        roots = self.roots[places]
+        small = _times_transposed(roots * columns, self.L)
+
+        def work(k: int) -> None:
+            triangle = (self.triangles[places[k]], True)
+            small[k] = linalg.cho_solve(triangle, small[k], check_finite=False)
+
+        run_each(work, range(len(columns)))
+        out = columns - roots * _times_factor(small, self.L)
+        return out if self.aside is None else without(out, self.aside[places])
 
 
 def _unchanged(columns: Array, numbers: Array) -> Array:
@@ -191,3 +244,28 @@ def _unchanged(columns: Array, numbers: Array) -> Array:
 def dots(left: Array, right: Array) -> Array:
     """Return the dot product of each row; pairwise sums, because the bits of BLAS depend on its threads."""
     return np.asarray((left * right).sum(axis=1))
+
+
+def without(columns: Array, aside: Array) -> Array:
+    """Columns less their part along directions of length 1."""
+    return np.asarray(columns - (columns * aside).sum(axis=1, keepdims=True) * aside)
+
+
+def _times_transposed(columns: Array, L: Array) -> Array:
+    out = np.empty((len(columns), len(L)))
+
+    def work(tile: slice) -> None:
+        out[:, tile] = columns @ L[tile].T
+
+    run_each(work, slices(len(L), TILE))
+    return out
+
+
+def _times_factor(small: Array, L: Array) -> Array:
+    out = np.empty((len(small), L.shape[1]))
+
+    def work(tile: slice) -> None:
+        out[:, tile] = small @ L[:, tile]
+
+    run_each(work, slices(L.shape[1], STRIP))
+    return out

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from pegasos.engine.optimum.certificate import Certificate, box, certificate_of, halvings, stretched
 from pegasos.engine.optimum.choice import ExactSolver
-from pegasos.engine.optimum.problem import Optimum, Target
+from pegasos.engine.optimum.problem import Certificate, Optimum, Target, box, certificate_of
 from pegasos.engine.runtime.interruption import deadline_reached, tell_gap
 from pegasos.engine.walk.solvers import EpochSolver
 from pegasos.engine.walk.walk import Walk
@@ -91,7 +89,6 @@ class DualAscent(EpochSolver):
         self.relative = np.where(self.done, self.relative, state.relative.reshape(self.done.shape))
         self._finish_members(self.relative <= self.tol)
         if self.exact is not None and self.epoch > self.untouched_until:
-            self._stretch(state)
             walked = [*self.history[-2:], self.relative.copy()]
             if not deadline_reached():
                 late = self.exact.should_switch(walked) & ~self.done
@@ -246,65 +243,6 @@ class DualAscent(EpochSolver):
             self.solved[int(member)] = optimum
             self.relative.reshape(-1)[member] = optimum.relative
         self.done.reshape(-1)[members] = True
-
-    def _stretch(self, state: Certificate) -> None:
-        """Compute gaps at the best length of w; predictors that reach tol at that length are done."""
-        if not self.walk.method.loss.linear_dual:
-            return
-        scores, bias = self.walk.settled_scores()
-        columns, gaps = self.member_columns(), self.relative.reshape(-1)
-        bounds = state.dual / self._member_lams
-        lengths: dict[int, tuple[float, float]] = {}
-        for member in np.flatnonzero(~self.done.reshape(-1)).tolist():
-            column = columns[member]
-            own = scores[column][self.rows] + bias[column]
-            lengths[member] = self._best_length(member, column, own)
-        near = [k for k, (_, primal) in lengths.items() if primal - bounds[k] <= self.tol * primal]
-        exact = dict(zip(near, self._exact_scores(columns[near]), strict=True))
-        for member, own in exact.items():  # free of the walk's rounding
-            lengths[member] = self._best_length(member, columns[member], own[self.rows])
-        for member, (factor, primal) in lengths.items():
-            bound = bounds[member]
-            gap = (primal - bound) / primal if primal > 0 else 0.0
-            gaps[member] = min(gap, gaps[member])
-            state.primal[member] = min(self._member_lams[member] * primal, state.primal[member])
-            if gap <= self.tol and member in exact:
-                found = self._stretched(member, columns[member], factor, primal, bound)
-                self.solved[member] = replace(found, scores=factor * exact[member])
-                self.done.reshape(-1)[member] = True
-
-    def _best_length(self, member: int, column: int, scores: Array) -> tuple[float, float]:
-        target, scores = self._target(member), scores.astype(np.float64)
-        squared = float(self._own_coefficients(column) @ scores)
-        given = (target.labels, target.bounds, scores, 0.0, squared)
-        factor, primal = stretched(*given, halvings(self.tol))
-        return float(factor), float(primal)
-
-    def _stretched(
-        self, member: int, column: int, factor: float, primal: float, bound: float
-    ) -> Optimum:
-        target, c = self._target(member), self._own_coefficients(column)
-        vectors, bias = self.walk.vectors()
-        vector = c if self.walk.rows.dual else vectors[column].astype(np.float64)
-        dual = np.clip(target.labels * c, 0.0, target.bounds)
-        bias = factor * self.walk.method.constant * bias[column]
-        return Optimum(factor * vector, bias, dual, primal, bound, 0)
-
-    def _own_coefficients(self, column: int) -> Array:
-        """Return the current coefficients of the training rows in a column."""
-        return np.asarray(self.walk.coefficients()[column][self.rows].astype(np.float64))
-
-    def _exact_scores(self, columns: Array) -> Array:
-        """Recompute the scores of all rows in some columns."""
-        walk = self.walk
-        if not walk.rows.dual or not len(columns):
-            return walk.scores()[columns].astype(np.float64)
-        coefficients = np.ascontiguousarray(walk.coefficients()[columns])
-        scores = np.empty((len(columns), walk.rows.count), dtype=walk.rows.dtype)
-        walk.rows.products(coefficients, out=scores)
-        return np.asarray(
-            scores + walk.method.constant * coefficients.sum(axis=1, dtype=np.float64)[:, None]
-        )
 
     def _resume_passing(self) -> None:
         """Let predictors that were solved only to be read walk on."""

@@ -1,4 +1,4 @@
-"""Solving with the d x d matrix of a Newton step, however badly its columns are scaled."""
+"""Cholesky factors of matrices that rounding may have made indefinite, however badly scaled."""
 
 from __future__ import annotations
 
@@ -10,8 +10,25 @@ from scipy import linalg
 Array = np.ndarray[Any, Any]
 
 
+def lifted_cholesky(matrix: Array) -> Array:
+    """Return the lower Cholesky factor of a matrix whose diagonal is raised as little as it takes.
+
+    >>> lifted_cholesky(np.array([[4.0, 2.0], [2.0, 1.0]])).round(3)
+    array([[2., 0.],
+           [1., 0.]])
+    """
+    diagonal, lift, lifted = matrix.diagonal(), 0.0, matrix
+    while lift < 1e6:
+        try:
+            return np.asarray(linalg.cholesky(lifted, lower=True, check_finite=False))
+        except linalg.LinAlgError:
+            lift = max(100.0 * lift, 1e-15 * len(matrix))
+            lifted = matrix + lift * np.diag(diagonal)
+    return np.diag(np.sqrt(np.maximum(diagonal, 1.0)))
+
+
 class NormalMatrix:
-    """A positive (semi)definite matrix, scaled to a unit diagonal and lifted by as little as lets it be factored.
+    """Positive (semi)definite matrix of a Newton step, scaled to a unit diagonal.
 
     >>> NormalMatrix(np.diag([4e12, 1e-12])).solve(np.array([4e12, 1e-12])).round(9)
     array([1., 1.])
@@ -19,29 +36,16 @@ class NormalMatrix:
 
     def __init__(self, matrix: Array) -> None:
         if not np.isfinite(matrix).all():
-            matrix = np.eye(
-                len(matrix)
-            )  # more than numbers can hold: then a step along the gradient
+            matrix = np.eye(len(matrix))  # overflow: take a step along the gradient
         diagonal = matrix.diagonal()
         largest = max(float(diagonal.max()), np.finfo(float).tiny)
         self.scale = 1.0 / np.sqrt(np.maximum(diagonal, 1e-200 * largest))
         self.scaled = matrix * self.scale
         self.scaled *= self.scale[:, None]
-        lift = 0.0
-        while True:
-            lifted = self.scaled.copy() if lift else self.scaled
-            lifted.flat[:: len(lifted) + 1] += lift
-            try:
-                self.factor = linalg.cho_factor(lifted, lower=True, check_finite=False)
-                break
-            except linalg.LinAlgError:
-                lift = max(100.0 * lift, 1e-15 * len(lifted))
-                if lift > 1e6:
-                    self.factor = (np.eye(len(lifted)), True)
-                    break
+        self.factor = (lifted_cholesky(self.scaled), True)
 
     def solve(self, right: Array) -> Array:
-        """Return the solution, with up to three steps of refinement as long as each reduces the residual."""
+        """Return the solution after up to three steps of refinement that reduce the residual."""
         right = self.scale * right
         solution = linalg.cho_solve(self.factor, right, check_finite=False)
         residual = right - self.scaled @ solution

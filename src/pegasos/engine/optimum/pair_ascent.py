@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.engine.optimum.certificate import Certificate
 from pegasos.engine.optimum.dual_ascent import DualAscent
-from pegasos.engine.optimum.problem import Optimum
+from pegasos.engine.optimum.problem import Certificate, Optimum
 from pegasos.engine.runtime.threads import run_each
 from pegasos.engine.walk.solvers import Solver
 

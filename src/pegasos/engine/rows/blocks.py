@@ -16,7 +16,7 @@ from scipy import sparse
 from pegasos.engine.runtime.compiling import compiled
 from pegasos.engine.runtime.interruption import check_interruption
 from pegasos.engine.runtime.memory import Buffers
-from pegasos.engine.runtime.threads import blas_threads, in_order, single_threaded_blas
+from pegasos.engine.runtime.threads import blas_threads, our_threads, run_each
 
 Array = np.ndarray[Any, Any]
 
@@ -27,6 +27,8 @@ MOST_ROWS = 1 << 13
 WIDE = 128
 #: Bytes of the d x d matrices of the targets that are solved side by side.
 MATRIX_BYTES = 1 << 26
+#: Blocks for each thread whose results are computed before they are added: results take memory.
+WAVE = 2
 #: Rows with at most one stored number in so many columns are thin: pairs of stored numbers cost less than a product of matrices.
 THIN = 3
 #: Rows in a block of thin ones: the matrix of all pairs of columns is made once a block.
@@ -179,7 +181,7 @@ class RowBlocks:
 
     def __enter__(self) -> Self:
         self._workers = min(blas_threads(), len(self.blocks))
-        self._stack.enter_context(single_threaded_blas())
+        self._stack.enter_context(our_threads())
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -206,16 +208,19 @@ class RowBlocks:
         return join(found)
 
     def _parts(self, work: Callable[..., Any], arguments: Sequence[Any]) -> Iterator[Any]:
+        """Yield work(block, *arguments) for all blocks in order; threads compute a wave of them."""
         if self._workers == 1:
             yield from (work(block, *arguments) for block in self.blocks)
             return
-        # Few are done before their turn: matrices that wait for it take memory.
-        yield from in_order(
-            lambda number: work(self.blocks[number], *arguments),
-            len(self.blocks),
-            self._workers - 1,
-            self._workers,
-        )
+        for start in range(0, len(self.blocks), WAVE * self._workers):
+            blocks = self.blocks[start : start + WAVE * self._workers]
+            found: list[Any] = [None] * len(blocks)
+
+            def run(number: int, blocks: list[Block] = blocks, found: list[Any] = found) -> None:
+                found[number] = work(blocks[number], *arguments)
+
+            run_each(run, range(len(blocks)))
+            yield from found
 
 
 def _block_rows(width: int) -> int:
@@ -237,7 +242,7 @@ def sample_of(count: int, size: int) -> Array:
 def workspace(together: int, rows: int, width: int, itemsize: int) -> int:
     """Return the bytes beside X of passes for so many predictors at once: rows gathered, matrices, blocks."""
     # 1,000 x 200 rows and two predictors took 20 MB on two threads, of 22 MB that this allows
-    matrices = 12 * (width + 1) ** 2 * (together * (blas_threads() + 6) + 8)
+    matrices = 12 * (width + 1) ** 2 * (together * (WAVE * blas_threads() + 5) + 8)
     blocks = 8 * (4 * width + 16) * _block_rows(width) * blas_threads()
     return rows * width * itemsize + matrices + blocks
 

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from pegasos.engine.kernels.distances import canonical, squared_norms
-from pegasos.engine.runtime.threads import run_blocks
+from pegasos.engine.kernels.base import Kernel
+from pegasos.engine.kernels.distances import Pairs, canonical, squared_norms
+from pegasos.engine.runtime.interruption import check_interruption
+from pegasos.engine.runtime.threads import run_each, slices
 
 Array = np.ndarray[Any, Any]
 
@@ -60,12 +62,6 @@ class ExplicitRows:
     def evaluate(self, index: Array, vectors: Array) -> Array:
         """Return vectors·x of chosen rows, vectors x rows."""
         return np.asarray(self.X[index] @ vectors.T).T
-
-    @property
-    def product_nanoseconds(self) -> tuple[float, float]:
-        """About the time of two products with X for one column, and for each further column."""
-        entries = 2.0 * self.count * self.width
-        return 0.06 * self.dtype.itemsize * entries, 0.1 * entries
 
     def kernel_scores(self, coefficients: Array, members: Array | None) -> Array:
         """Return coefficients·K (vectors x rows) for the members."""
@@ -120,10 +116,6 @@ class SparseRows(ExplicitRows):
         X = self.X
         return None, (read_only(X.data), read_only(X.indices), read_only(X.indptr))
 
-    @property
-    def product_nanoseconds(self) -> tuple[float, float]:
-        return 3.0 * self.X.nnz, 3.0 * self.X.nnz
-
     @cached_property
     def parts(self) -> list[tuple[slice, Any]]:
         return row_parts(self.X)
@@ -131,22 +123,22 @@ class SparseRows(ExplicitRows):
     def weights_of(self, coefficients: Array) -> Array:
         sums: list[Array] = [coefficients] * len(self.parts)
 
-        def work(numbers: slice, _: slice) -> None:
-            rows, X = self.parts[numbers.start]
-            sums[numbers.start] = np.asarray(X.T @ np.ascontiguousarray(coefficients[:, rows].T)).T
+        def work(number: int) -> None:
+            rows, X = self.parts[number]
+            sums[number] = np.asarray(X.T @ np.ascontiguousarray(coefficients[:, rows].T)).T
 
-        run_blocks(row_tiles(len(self.parts), 1), work)
+        run_each(work, range(len(self.parts)))
         return np.asarray(sum(sums[1:], sums[0]))
 
     def scores_of(self, weights: Array) -> Array:
         out = np.empty((len(weights), self.count))
         columns = np.ascontiguousarray(weights.T)
 
-        def work(numbers: slice, _: slice) -> None:
-            rows, X = self.parts[numbers.start]
+        def work(part: tuple[slice, Any]) -> None:
+            rows, X = part
             out[:, rows] = np.asarray(X @ columns).T
 
-        run_blocks(row_tiles(len(self.parts), 1), work)
+        run_each(work, self.parts)
         return out
 
     def kernel_lines(self, index: Array, members: Array | None) -> Array:
@@ -166,21 +158,14 @@ def explicit_rows(X: Any) -> DenseRows | SparseRows:
     return SparseRows(X) if sparse.issparse(X) else DenseRows(X)
 
 
-def row_tiles(count: int, step: int = TILE_ROWS) -> list[tuple[slice, slice]]:
-    """Return all rows in tiles, for `run_blocks`."""
-    return [
-        (slice(start, min(start + step, count)), slice(None)) for start in range(0, count, step)
-    ]
-
-
 def times_transposed(matrix: Array, columns: Array) -> Array:
     """Return (matrix·columnsᵀ)ᵀ, for a stored kernel or rows of features."""
     out = np.empty((len(columns), len(matrix)))
 
-    def work(rows: slice, _: slice) -> None:
+    def work(rows: slice) -> None:
         out[:, rows] = (matrix[rows] @ columns.T).T
 
-    run_blocks(row_tiles(len(matrix)), work)
+    run_each(work, slices(len(matrix), TILE_ROWS))
     return out
 
 
@@ -188,16 +173,10 @@ def combine_rows(columns: Array, matrix: Array) -> Array:
     """Return columns·matrix."""
     out = np.empty((len(columns), matrix.shape[1]), dtype=columns.dtype)
 
-    def work(_: slice, tile: slice) -> None:
+    def work(tile: slice) -> None:
         out[:, tile] = columns @ matrix[:, tile]
 
-    run_blocks(
-        [
-            (slice(None), slice(start, start + TILE_ROWS))
-            for start in range(0, matrix.shape[1], TILE_ROWS)
-        ],
-        work,
-    )
+    run_each(work, slices(matrix.shape[1], TILE_ROWS))
     return out
 
 
@@ -207,15 +186,113 @@ def row_parts(X: Any) -> list[tuple[slice, Any]]:
     parts = []
     for start, stop in itertools.pairwise(edges):
         low, high = X.indptr[start], X.indptr[stop]
-        pieces = (
-            X.data[low:high].astype(np.float64, copy=False),
-            X.indices[low:high],
-            X.indptr[start : stop + 1] - low,
-        )
-        parts.append(
-            (
-                slice(start, stop),
-                sparse.csr_matrix(pieces, shape=(stop - start, X.shape[1]), copy=False),
-            )
-        )
+        values = X.data[low:high].astype(np.float64, copy=False)
+        pieces = (values, X.indices[low:high], X.indptr[start : stop + 1] - low)
+        part = sparse.csr_matrix(pieces, shape=(stop - start, X.shape[1]), copy=False)
+        parts.append((slice(start, stop), part))
     return parts
+
+
+#: Kernel values of a block of rows, and blocks between two looks at the keyboard.
+BLOCK_VALUES, BLOCKS_AT_ONCE = 1 << 21, 16
+
+
+class FeatureMap:
+    """x -> Wᵀ K(landmarks, x), in the dtype of the landmarks; the kernel is resolved, W (landmarks x features) is float64."""
+
+    def __init__(self, kernel: Kernel, landmarks: Any, weights: Array) -> None:
+        self.kernel, self.landmarks, self.weights = kernel, landmarks, weights
+        self.dtype = landmarks.dtype
+        self.count, self.width = weights.shape
+
+    @cached_property
+    def rounded(self) -> Array:
+        """W in the dtype of the features."""
+        return self.weights.astype(self.dtype)
+
+    def values(self, X: Any) -> Array:
+        """K(landmarks, rows): distances are centred at the landmarks, so that a row's values do not depend on its neighbours."""
+        X = X.astype(self.dtype, copy=False)
+        self.kernel.check_range(X)
+        if self.kernel.measure is None:
+            return np.asarray(self.kernel.matrix(X, self.landmarks)).T
+        values = Pairs(self.kernel.measure, self.landmarks, X).tile(
+            slice(0, self.count), slice(0, X.shape[0])
+        )
+        self.kernel.transform(values)
+        return values
+
+    def fill(self, X: Any, out: Array) -> Array:
+        """The features of rows, block by block, in threads."""
+        return self._each(
+            X, lambda part, values: np.matmul(values.T, self.rounded, out=out[part]), out
+        )
+
+    def products(self, X: Any, vectors: Array) -> Array:
+        """features·vectors (features x columns), without the features."""
+        combined = (self.weights @ vectors).astype(self.dtype)
+        out = np.empty((X.shape[0], vectors.shape[1]), dtype=self.dtype)
+        return self._each(X, lambda part, values: np.matmul(values.T, combined, out=out[part]), out)
+
+    def _each(self, X: Any, work: Any, out: Array) -> Array:
+        size = min(max(BLOCK_VALUES // max(1, self.count), 256), 8192)
+        spans = slices(X.shape[0], size)
+        # A function of the user's is not called from several threads.
+        most = 1 if self.kernel.measure is None else None
+        for start in range(0, len(spans), BLOCKS_AT_ONCE):
+            blocks = spans[start : start + BLOCKS_AT_ONCE]
+            run_each(lambda part: work(part, self.values(X[part])), blocks, most)
+            check_interruption()
+        return out
+
+
+class MappedRows:
+    """The features of rows X as a matrix that is never there as a whole: parts of it are, when somebody asks for their numbers.
+
+    `rows[part]` is again such a matrix, `np.asarray(rows[part])` its numbers, `rows @ vectors` a product that needs none of them.
+    """
+
+    ndim = 2
+
+    def __init__(self, map: FeatureMap, X: Any) -> None:  # noqa: A002 - what it is
+        self.map, self.X = map, X
+        self.shape = (X.shape[0], map.width)
+        self.dtype = np.dtype(map.dtype)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, part: Any) -> MappedRows:
+        return MappedRows(self.map, self.X[part])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        numbers = self.map.fill(self.X, np.empty(self.shape, dtype=self.dtype))
+        return numbers if dtype is None else numbers.astype(dtype, copy=False)
+
+    def __matmul__(self, vectors: Array) -> Array:
+        return self.map.products(self.X, vectors)
+
+
+class MappedFeatures(ExplicitRows):
+    """Mapped features as rows of a walk."""
+
+    is_mapped = True
+
+    @cached_property
+    def diagonal(self) -> Array:
+        """|φ(x)|² of all rows."""
+        found = np.empty(self.count)
+        for start in range(0, self.count, 4096):
+            rows = np.asarray(self.X[start : start + 4096])
+            found[start : start + 4096] = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+        return found
+
+    def scores(self, index: Array, weights: Array, out: Array) -> None:
+        np.matmul(weights, np.asarray(self.X[index]).T, out=out)
+
+    def cross(self, index: Array) -> Array:
+        block = np.asarray(self.X[index])
+        return np.asarray(block @ block.T)
+
+    def add(self, index: Array, changes: Array, weights: Array) -> None:
+        weights += changes @ np.asarray(self.X[index])

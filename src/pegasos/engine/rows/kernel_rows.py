@@ -12,7 +12,7 @@ from pegasos.engine.kernels.base import Kernel
 from pegasos.engine.kernels.distances import Pairs, fill_gram
 from pegasos.engine.runtime.interruption import check_interruption
 from pegasos.engine.runtime.memory import Buffers
-from pegasos.engine.runtime.threads import blas_threads, run_blocks, run_each, single_threaded_blas
+from pegasos.engine.runtime.threads import blas_threads, run_each, single_threaded_blas, slices
 
 Array = np.ndarray[Any, Any]
 
@@ -64,18 +64,13 @@ class SharedDistances:
                 self._values = np.empty((len(index), self.pairs.shape[1]), dtype=self.pairs.dtype)
             values = self._values
 
-            def work(_: slice, columns: slice) -> None:
+            def work(columns: slice) -> None:
                 self.pairs.tile(index, columns, out=values[:, columns])
 
-            tiles = column_tiles(len(index), self.pairs.shape[1], COMPUTED_COLUMNS)
-            run_blocks(tiles, work, most_workers=self.pairs.most_workers)
+            tiles = slices(self.pairs.shape[1], COMPUTED_COLUMNS)
+            run_each(work, tiles, self.pairs.most_workers)
             self._index = index.copy()
         return self._values
-
-
-def column_tiles(rows: int, width: int, columns: int = TILE_COLUMNS) -> list[tuple[slice, slice]]:
-    """Return all columns in tiles, for `run_blocks`."""
-    return [(slice(0, rows), slice(c, min(c + columns, width))) for c in range(0, width, columns)]
 
 
 class KernelRows(DualRows):
@@ -125,12 +120,6 @@ class KernelRows(DualRows):
         """These rows."""
         return self
 
-    @property
-    def product_nanoseconds(self) -> tuple[float, float]:
-        """About the time of a product with K for one column, and for each of many more."""
-        pairs = float(self.count) ** 2
-        return (4.0 + 0.1 * self.X.shape[1]) * pairs, 0.1 * pairs
-
     def kernel_scores(self, coefficients: Array, members: Array | None) -> Array:
         """Return coefficients·K (vectors x rows) for the members, in float64."""
         index = np.arange(self.count) if members is None else members
@@ -145,16 +134,16 @@ class KernelRows(DualRows):
         """Return coefficients·K[rows, columns], computed tile by tile."""
         out = np.zeros((len(coefficients), len(columns)), dtype=dtype)
 
-        def work(_: slice, tile: slice) -> None:
+        def work(tile: slice) -> None:
             for start in range(0, len(rows), GATHERED_ROWS):
                 part = slice(start, start + GATHERED_ROWS)
                 out[:, tile] += coefficients[:, part] @ self.between(rows[part], columns[tile])
 
-        tiles = column_tiles(1, len(columns))
+        tiles = slices(len(columns), TILE_COLUMNS)
         together = min(blas_threads(), self.most_workers or blas_threads())
         for first in range(0, len(tiles), together):  # one tile for each thread at once
             check_interruption()
-            run_blocks(tiles[first : first + together], work)
+            run_each(work, tiles[first : first + together])
         return out
 
     def kernel_lines(self, index: Array, members: Array | None) -> Array:
@@ -162,11 +151,10 @@ class KernelRows(DualRows):
         others = np.arange(self.count) if members is None else members
         lines = np.empty((len(index), len(others)))
 
-        def work(_: slice, columns: slice) -> None:
+        def work(columns: slice) -> None:
             lines[:, columns] = self.between(index, others[columns])
 
-        tiles = column_tiles(len(index), len(others))
-        run_blocks(tiles, work, most_workers=self.most_workers)
+        run_each(work, slices(len(others), TILE_COLUMNS), self.most_workers)
         return lines
 
     def rounded(self) -> KernelRows:
@@ -227,24 +215,20 @@ class KernelRows(DualRows):
             part = used[start : start + GATHERED_ROWS]
             rows, values = index[part], np.ascontiguousarray(changes[:, part])
 
-            def work(_: slice, columns: slice, rows: Array = rows, values: Array = values) -> None:
+            def work(columns: slice, rows: Array = rows, values: Array = values) -> None:
                 weights[:, columns] += values @ self.passing(rows, columns)
 
-            run_blocks(
-                column_tiles(len(rows), self.width, COMPUTED_COLUMNS),
-                work,
-                most_workers=self.most_workers,
-            )
+            run_each(work, slices(self.width, COMPUTED_COLUMNS), self.most_workers)
 
     def _add_from_shared(self, base: Array, used: Array, changes: Array, weights: Array) -> None:
         values = np.ascontiguousarray(changes[:, used])
 
-        def work(_: slice, columns: slice) -> None:
+        def work(columns: slice) -> None:
             tile = base[used, columns]
             self.kernel.transform(tile)
             weights[:, columns] += values @ tile
 
-        run_blocks(column_tiles(len(used), self.width), work)
+        run_each(work, slices(self.width, TILE_COLUMNS))
 
     def products(self, coefficients: Array, out: Array) -> None:
         """Compute the scores A·K of all rows."""

@@ -58,10 +58,6 @@ class Rows(Protocol):
     def computed(self) -> KernelRows | None:
         """The same kernel computed from rows; None for features or a matrix alone."""
 
-    @property
-    def product_nanoseconds(self) -> tuple[float, float]:
-        """About the time of a product with one column, which reads memory, and of each of many."""
-
     def kernel_scores(self, coefficients: Array, members: Array | None) -> Array:
         """Return coefficients·K (vectors x rows) for the members, in fixed tiles."""
 
@@ -129,12 +125,6 @@ class GramRows(DualRows):
     def computed(self) -> KernelRows | None:
         """The same rows without the matrix; None for a matrix alone."""
         return None if self._kernel is None else self.flying
-
-    @property
-    def product_nanoseconds(self) -> tuple[float, float]:
-        """About the time of a product with K for one column, and for each of many more."""
-        entries = float(self.count) ** 2
-        return 0.06 * self.dtype.itemsize * entries, 0.1 * entries
 
     def kernel_scores(self, coefficients: Array, members: Array | None) -> Array:
         """Return coefficients·K (vectors x rows) for the members."""

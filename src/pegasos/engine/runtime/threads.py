@@ -15,6 +15,7 @@ from threadpoolctl import ThreadpoolController
 
 from pegasos.engine.runtime.interruption import check_interruption, current_deadline, until
 
+_END = object()
 _lock = threading.Lock()
 _inside = 0
 _before: list[int] = []
@@ -72,7 +73,7 @@ def single_threaded_blas() -> Iterator[None]:
 
 @contextmanager
 def our_threads(count: int | None = None) -> Iterator[None]:
-    """Hold BLAS to one thread inside the block, while `run_blocks` uses `count` threads (None: as many as BLAS had).
+    """Hold BLAS to one thread inside the block, while `run_each` uses `count` threads (None: as many as BLAS had).
 
     After a product the threads of BLAS wait for the next one on a busy core, for some ten milliseconds: on few cores they are in
     the way of other threads. (Measured: kernel fits of 2,000 rows take 20 to 30 % less time, and half the processor time.)
@@ -117,47 +118,49 @@ def _set_threads(numbers: list[int]) -> None:
             free(force=True)
 
 
-def run_blocks(
-    blocks: Sequence[tuple[slice, slice]],
-    work: Callable[[slice, slice], None],
-    most_workers: int | None = None,
-) -> None:
-    """Call work(rows, columns) for all blocks, on as many threads as BLAS may use; BLAS is held to one meanwhile.
+def slices(size: int, step: int) -> list[slice]:
+    """Return 0..size-1 in slices of at most `step`.
 
-    >>> done = []
-    >>> run_blocks(
-    ...     [(slice(0, 2), slice(0, 3))],
-    ...     lambda rows, columns: done.append((rows.stop, columns.stop)),
-    ... )
-    >>> done
-    [(2, 3)]
+    >>> slices(5, 3)
+    [slice(0, 3, None), slice(3, 5, None)]
     """
-    workers = min(blas_threads(), len(blocks), most_workers or len(blocks))
-    # Held to one thread also where one worker does it all: so the bits do not depend on the number of threads.
+    return [slice(start, min(start + step, size)) for start in range(0, size, step)]
+
+
+def run_each(
+    work: Callable[[Any], None], items: Sequence[Any], most_workers: int | None = None
+) -> None:
+    """Call work(item) for all items, on as many threads as BLAS may use; BLAS has one meanwhile.
+
+    >>> found = [0, 0]
+    >>> run_each(lambda number: found.__setitem__(number, number + 1), range(2))
+    >>> found
+    [1, 2]
+    """
+    workers = min(blas_threads(), len(items), most_workers or len(items))
+    # Held to one thread also where one worker does it all: so the bits do not depend on threads.
     with our_threads(1):
         if workers <= 1:
-            for rows, columns in blocks:
-                work(rows, columns)
+            for item in items:
+                work(item)
         else:
-            _run_together(iter(blocks), work, workers)
+            _run_together(iter(items), work, workers)
 
 
-def _run_together(
-    blocks: Iterator[tuple[slice, slice]], work: Callable[[slice, slice], None], workers: int
-) -> None:
-    """Process blocks in this thread and others until an error or Ctrl-C, which wait for current blocks."""
+def _run_together(items: Iterator[Any], work: Callable[[Any], None], workers: int) -> None:
+    """Process items in this thread and others until an error or Ctrl-C, which wait for current items."""
     lock, moment = threading.Lock(), current_deadline()
     errors: list[BaseException] = []
 
     def take() -> None:
         try:
             with until(moment):
-                while True:
+                while not errors:
                     with lock:
-                        block = None if errors else next(blocks, None)
-                    if block is None:
+                        item = next(items, _END)
+                    if item is _END:
                         return
-                    work(*block)
+                    work(item)
         except BaseException as error:  # raised again below
             errors.append(error)
 
@@ -172,20 +175,6 @@ def _run_together(
         errors.append(error)
     if errors:
         raise errors[0]
-
-
-def run_each(
-    work: Callable[[int], None], numbers: Sequence[int], most_workers: int | None = None
-) -> None:
-    """Call work(number) for all numbers, on as many threads as BLAS may use.
-
-    >>> found = [0, 0]
-    >>> run_each(lambda number: found.__setitem__(number, number + 1), range(2))
-    >>> found
-    [1, 2]
-    """
-    blocks = [(slice(number, number + 1), slice(0, 0)) for number in numbers]
-    run_blocks(blocks, lambda rows, _: work(rows.start), most_workers)
 
 
 def run_repeatedly(
@@ -217,86 +206,3 @@ def run_repeatedly(
         run_each(turns, numbers, most_workers)
     finally:  # also where this thread was waiting for the others, and was asked to stop
         failed.set()
-
-
-def in_order(work: Callable[[int], Any], count: int, helpers: int, ahead: int) -> Iterator[Any]:
-    """Yield work(0), work(1), ... in this order, computed by this thread and helpers.
-
-    At most `ahead` results are computed before their turn. A helper is woken once for all of the work:
-    waking one for each item takes as long as an item of a few thousand rows.
-
-    >>> list(in_order(lambda number: 10 * number, 3, helpers=1, ahead=2))
-    [0, 10, 20]
-    """
-    turns = _Turns(work, count, ahead)
-    under_way = [_pool().submit(turns.help) for _ in range(min(helpers, count - 1))]
-    try:
-        for number in range(count):
-            yield turns.result(number)
-    finally:
-        turns.stop()
-        for helper in under_way:
-            if not helper.cancel():  # one that has not started has nothing left to do
-                helper.result()
-
-
-class _Turns:
-    """Assign work items to threads, and keep results until their turn."""
-
-    def __init__(self, work: Callable[[int], Any], count: int, ahead: int) -> None:
-        self._work, self._count, self._ahead = work, count, ahead
-        self._next = self._turn = 0
-        self._found: dict[int, Any] = {}
-        self._error: BaseException | None = None
-        self._changed = threading.Condition()
-
-    def result(self, turn: int) -> Any:
-        """Return the result of this turn, and process other items until it is there."""
-        with self._changed:
-            self._turn = turn
-            self._changed.notify_all()
-        while True:
-            with self._changed:
-                if turn in self._found:
-                    return self._found.pop(turn)
-                if self._error is not None:
-                    raise self._error
-                number = self._take()
-                if number is None:
-                    self._changed.wait()
-                    continue
-            found = self._work(number)
-            if number == turn:
-                return found
-            with self._changed:
-                self._found[number] = found
-
-    def help(self) -> None:
-        """Process items until none are left."""
-        try:
-            while True:
-                with self._changed:
-                    while (number := self._take()) is None:
-                        if self._next >= self._count:
-                            return
-                        self._changed.wait()
-                found = self._work(number)
-                with self._changed:
-                    self._found[number] = found
-                    self._changed.notify_all()
-        except BaseException as error:  # raised by the thread whose results these are
-            with self._changed:
-                self._error = error
-                self._changed.notify_all()
-
-    def stop(self) -> None:
-        """Stop assigning items."""
-        with self._changed:
-            self._next = self._count
-            self._changed.notify_all()
-
-    def _take(self) -> int | None:
-        if self._next >= self._count or self._next > self._turn + self._ahead:
-            return None
-        self._next += 1
-        return self._next - 1

@@ -6,19 +6,18 @@ have been equal so far. At the first different one the loop stops with `block.pl
 and the column, the caller splits the column, and the loop goes on there.
 
 Arguments that may be None (`radius`, `dual`, `dense`, `csr`) are tested by `is not None` alone: where
-they are None Numba drops such branches before it compiles them, so that a fit compiles only what it runs (`walk_rows` on dense
-rows without projection in 2.3 s instead of 6.4 s).
+they are None, Numba drops such branches before it compiles them, so that a fit compiles only what
+it runs (`walk_rows` on dense rows without projection in 2.3 s instead of 6.4 s).
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pegasos.engine.runtime.compiling import compiled, prefetch
-from pegasos.engine.walk.arrays import Block, Columns, Mode, Problem, State
 from pegasos.engine.walk.rules import change, drawn_loss, tick
 
 Array = np.ndarray[Any, Any]
@@ -26,6 +25,81 @@ Array = np.ndarray[Any, Any]
 #: Drawn rows are asked for this many examples before they are walked: random rows of a large X lie in no cache.
 AHEAD = 8
 CACHE_LINE = 64
+
+
+class Problem(NamedTuple):
+    """Class code, weight and K_ii (with the constant feature) of each row."""
+
+    codes: Array
+    weight: Array
+    diagonal: Array
+
+
+class Columns(NamedTuple):
+    """Column j predicts classes[j] against the rest for params[low[j]:high[j]].
+
+    The first active[0] columns are in use; frozen ones are not changed.
+    """
+
+    active: Array
+    classes: Array
+    low: Array
+    high: Array
+    frozen: Array
+    params: Array
+
+
+class State(NamedTuple):
+    """State of all columns: every array has one row per column. V = Σ A[r] φ(x_r) is the raw vector.
+
+    Parameters
+    ----------
+    weights : dual: the scores V·φ(x_r) of all rows; primal: V itself.
+    bias : V's component along the constant feature.
+    coefficients : A (in the primal only for rules that read their own coefficient).
+    sums : B, for averages Σ_{τ<=t} c_τ V_τ = clock·V - B, where c_τ = 1/τ (Pegasos) or 1 (Perceptron).
+    scale, norm : with projection the true vector is scale·V, and norm is its squared length.
+    """
+
+    weights: Array
+    bias: Array
+    coefficients: Array
+    sums: Array
+    sum_bias: Array
+    scale: Array
+    norm: Array
+    clock: Array
+    loss: Array
+    mistakes: Array
+
+
+class Block(NamedTuple):
+    """The drawn rows, their scores (columns x examples), and their changes, also times the clock.
+
+    `place` is the example and the column at which a loop stopped, or goes on.
+    """
+
+    drawn: Array
+    scores: Array
+    changes: Array
+    clocked: Array
+    touched: Array
+    line: Array
+    place: Array
+
+
+class Mode(NamedTuple):
+    """Settings of a loop: codes of rule and loss, examples per step, constant feature, switches."""
+
+    rule: int
+    loss: int
+    batch: int
+    constant: float
+    projecting: bool
+    averaging: bool
+    tracking: bool
+    dual: bool
+    reads_own: bool
 
 
 @partial(compiled, any_order=True)
@@ -177,27 +251,9 @@ def walk_block(
     kernel between the block's examples, or, if `stored`, between all rows.
     """
     index, scores, touched, line = block.drawn, block.scores, block.touched, block.line
-    codes, weights, diagonal = problem.codes, problem.weight, problem.diagonal
-    classes, low, high, frozen, params = (
-        columns.classes,
-        columns.low,
-        columns.high,
-        columns.frozen,
-        columns.params,
-    )
-    active, scale, coefficients, losses = (
-        columns.active,
-        state.scale,
-        state.coefficients,
-        state.loss,
-    )
-    sums, clock, mistakes, bias, sum_bias = (
-        state.sums,
-        state.clock,
-        state.mistakes,
-        state.bias,
-        state.sum_bias,
-    )
+    codes, weights, diagonal = problem
+    active, classes, low, high, frozen, params = columns
+    _, bias, coefficients, sums, sum_bias, scale, _, clock, losses, mistakes = state
     changes, clocked, place = block.changes, block.clocked, block.place
     keeps = coefficients.shape[1] > 0
     rule, loss, reads_own = mode.rule, mode.loss, mode.reads_own
@@ -305,30 +361,11 @@ def walk_rows(
     or -1 at the end.
     """
     drawn, touched = block.drawn, block.touched
-    codes, weights, diagonal = problem.codes, problem.weight, problem.diagonal
-    classes, low, high, frozen, params = (
-        columns.classes,
-        columns.low,
-        columns.high,
-        columns.frozen,
-        columns.params,
-    )
-    active, scale, coefficients, losses = (
-        columns.active,
-        state.scale,
-        state.coefficients,
-        state.loss,
-    )
-    sums, clock, mistakes, bias, sum_bias = (
-        state.sums,
-        state.clock,
-        state.mistakes,
-        state.bias,
-        state.sum_bias,
-    )
+    codes, weights, diagonal = problem
+    active, classes, low, high, frozen, params = columns
+    vectors, bias, coefficients, sums, sum_bias, scale, norm, clock, losses, mistakes = state
     changes, clocked, place = block.changes, block.clocked, block.place
     keeps = coefficients.shape[1] > 0
-    vectors, norm = state.weights, state.norm
     reads_diagonal = mode.reads_own or mode.projecting
     if csr is not None:
         data, indices, indptr = csr

@@ -10,9 +10,8 @@ import numpy as np
 from pegasos.engine.rows.features import read_only
 from pegasos.engine.runtime.compiling import announced
 from pegasos.engine.runtime.interruption import check_interruption
-from pegasos.engine.walk.arrays import Block, Columns, Mode, Problem, State
 from pegasos.engine.walk.draws import Draws
-from pegasos.engine.walk.loops import walk_block, walk_rows
+from pegasos.engine.walk.loops import Block, Columns, Mode, Problem, State, walk_block, walk_rows
 from pegasos.engine.walk.rules import Method
 
 Array = np.ndarray[Any, Any]

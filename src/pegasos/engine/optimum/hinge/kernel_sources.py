@@ -17,15 +17,15 @@ from pegasos.engine.rows.features import read_only
 from pegasos.engine.rows.kernel_rows import (
     COMPUTED_COLUMNS,
     GATHERED_ROWS,
+    TILE_COLUMNS,
     KernelRows,
-    column_tiles,
     scores_by_symmetry,
 )
 from pegasos.engine.rows.sources import Rows
 from pegasos.engine.runtime.compiling import compiled
 from pegasos.engine.runtime.interruption import check_interruption
 from pegasos.engine.runtime.memory import Buffers
-from pegasos.engine.runtime.threads import run_blocks, single_threaded_blas
+from pegasos.engine.runtime.threads import run_each, single_threaded_blas, slices
 
 Array = np.ndarray[Any, Any]
 
@@ -193,15 +193,13 @@ class CachedKernel:
             np.flatnonzero(slots < 0),
         )
 
-        def work(part: slice, _: slice) -> None:
+        def work(part: slice) -> None:
             tile = self._rows.passing(index[missing[part]], index)
             tile += constant
             tile *= factor
             K[part] = tile
 
-        starts = range(0, len(missing), SET_ROWS)
-        parts = [(slice(k, min(k + SET_ROWS, len(missing))), slice(None)) for k in starts]
-        run_blocks(parts, work, most_workers=self._rows.most_workers)
+        run_each(work, slices(len(missing), SET_ROWS), self._rows.most_workers)
         line, gathered = np.full(len(index), -1), np.array([len(missing)])
         line[missing] = np.arange(len(missing))
         values = read_only(self._values)
@@ -245,21 +243,21 @@ class CachedKernel:
             check_interruption()
             part = slice(start, start + GATHERED_ROWS)
 
-            def work(_: slice, columns: slice, part: slice = part) -> None:
+            def work(columns: slice, part: slice = part) -> None:
                 self._values[slots[part], columns] = self._rows.passing(index[part], columns)
 
-            tiles = column_tiles(len(index[part]), self._values.shape[1], COMPUTED_COLUMNS)
-            run_blocks(tiles, work, most_workers=self._rows.most_workers)
+            tiles = slices(self._values.shape[1], COMPUTED_COLUMNS)
+            run_each(work, tiles, self._rows.most_workers)
 
 
 def _add_in_tiles(slots: Array, changes: Array, values: Array, scores: Array) -> None:
     used = np.flatnonzero(changes)
     slots, changes = slots[used], changes[used]
 
-    def work(_: slice, columns: slice) -> None:
+    def work(columns: slice) -> None:
         add_rows(slots, changes, values, columns.start, columns.stop, scores)
 
-    run_blocks(column_tiles(len(slots), len(scores)), work)
+    run_each(work, slices(len(scores), TILE_COLUMNS))
 
 
 def _accumulate(kernel: KernelSource, index: Array, coefficients: Array, count: int) -> Array:

@@ -13,14 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.engine.optimum.function_space import FunctionSpace
-from pegasos.engine.optimum.hinge.factored import (
-    LARGEST_RANK,
-    Spectrum,
-    low_rank_spectrum,
-    solve_by_factor,
-    spectrum_of,
-)
 from pegasos.engine.optimum.hinge.kernel_sources import (
     MOST_KERNEL_BYTES,
     SMALL_MATRIX_BYTES,
@@ -32,6 +24,14 @@ from pegasos.engine.optimum.hinge.kernel_sources import (
 )
 from pegasos.engine.optimum.hinge.set_predictor import Limit
 from pegasos.engine.optimum.hinge.working_set import WorkingSetSolver
+from pegasos.engine.optimum.kernel_operator import (
+    LARGEST_RANK,
+    KernelOperator,
+    Spectrum,
+    low_rank_spectrum,
+    spectrum_of,
+)
+from pegasos.engine.optimum.passes.newton import solve_rows
 from pegasos.engine.optimum.problem import Intercept, Optimum, Problem, Target
 from pegasos.engine.rows.blocks import sample_of
 from pegasos.engine.rows.kernel_rows import KernelRows
@@ -121,10 +121,10 @@ class KernelWorkingSets:
         return [k for k, optimum in enumerate(found) if optimum.relative > self._problem.tol]
 
     @cached_property
-    def _space(self) -> FunctionSpace:
+    def _space(self) -> KernelOperator:
         rows = self._problem.rows.computed  # in float64: rounding of float32 has no low rank
         source = self._problem.rows if rows is None else rows.doubled()
-        return FunctionSpace(source, self._problem.members, 0.0)
+        return KernelOperator(source, self._problem.members, 0.0)
 
     @cached_property
     def _rank(self) -> int | None:
@@ -219,3 +219,33 @@ def sampled(target: Target, sample: Array) -> Target:
     total = float(bounds.sum())
     factor = float(target.bounds.sum()) / total if total > 0.0 else 1.0
     return Target(target.labels[sample], factor * bounds)
+
+
+def solve_by_factor(
+    spectrum: Spectrum,
+    space: KernelOperator,
+    targets: list[Target],
+    intercept: Intercept,
+    tol: float,
+) -> list[Optimum]:
+    """The optimum of the hinge loss for each target; `space` has the kernel without the constant feature."""
+    basis, roots = spectrum
+    solved = solve_rows(np.ascontiguousarray(basis * roots), True, targets, intercept, tol)
+    pairs = zip(targets, solved, strict=True)
+    return [
+        _certified(space, basis @ (optimum.vector / roots), target, optimum, intercept)
+        for target, optimum in pairs
+    ]
+
+
+def _certified(
+    space: KernelOperator, c: Array, target: Target, optimum: Optimum, intercept: Intercept
+) -> Optimum:
+    """The same predictor by its coefficients of rows, with F and G as K has them."""
+    constant = 1.0 if intercept is Intercept.AUGMENTED else 0.0
+    own = target.labels * optimum.dual
+    products, own_products = space.scores(np.stack([c, own]), exact=True)
+    losses = np.maximum(0.0, 1.0 - target.labels * (products + optimum.bias))
+    primal = float(0.5 * (c @ products + constant * optimum.bias**2) + target.bounds @ losses)
+    bound = float(optimum.dual.sum() - 0.5 * (own @ own_products + constant * own.sum() ** 2))
+    return Optimum(c, optimum.bias, optimum.dual, primal, bound, optimum.rounds, optimum.course)

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from pegasos.engine.kernels.distances import squared_norms
-from pegasos.engine.optimum.certificate import halvings, stretched
-from pegasos.engine.optimum.problem import Intercept, Optimum, Target
+from pegasos.engine.optimum.problem import Intercept, Optimum, Target, halvings, stretched
 from pegasos.engine.runtime.compiling import announced, compiled
 from pegasos.engine.runtime.interruption import check_interruption, deadline_reached, tell_gap
 from pegasos.engine.runtime.threads import run_each

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pegasos.engine.optimum.certificate import halvings, stretched
 from pegasos.engine.optimum.hinge.pair_steps import SetKernel, solve_balanced_pairs, solve_pairs
-from pegasos.engine.optimum.problem import Optimum, Target
+from pegasos.engine.optimum.problem import Optimum, Target, halvings, stretched
 from pegasos.engine.runtime.interruption import check_interruption, deadline_reached
 
 Array = np.ndarray[Any, Any]

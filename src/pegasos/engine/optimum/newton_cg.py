@@ -27,8 +27,8 @@ from pegasos.engine.optimum.conjugate_gradients import (
     System,
     dots,
 )
-from pegasos.engine.optimum.function_space import FunctionSpace
-from pegasos.engine.optimum.logistic.logistic_state import Point, State, balance, dot
+from pegasos.engine.optimum.kernel_operator import KernelOperator
+from pegasos.engine.optimum.logistic_state import Point, State, balance, dot
 from pegasos.engine.optimum.problem import Intercept, Optimum, Target
 from pegasos.engine.rows.features import SparseRows
 from pegasos.engine.runtime.compiling import announced, compiled
@@ -74,7 +74,7 @@ def solve_logistic_iteratively(
     """
     if not targets:
         return []
-    function = FunctionSpace(rows, members, 1.0 if intercept is Intercept.AUGMENTED else 0.0)
+    function = KernelOperator(rows, members, 1.0 if intercept is Intercept.AUGMENTED else 0.0)
     space = KernelSpace(function, len(targets))
     free = intercept is Intercept.FREE
     states = [State(k, target, free, space.size) for k, target in enumerate(targets)]
@@ -118,7 +118,7 @@ class KernelSpace:
 
     most_steps = 200
 
-    def __init__(self, function: FunctionSpace, targets: int) -> None:
+    def __init__(self, function: KernelOperator, targets: int) -> None:
         self._function, self.size = function, function.m
         self._systems = KernelSystems(function, targets)
 
@@ -142,7 +142,7 @@ class KernelSpace:
         rest = np.stack([state.rest.vector for state in states])
         images = np.stack([state.rest.image for state in states])
         system = KernelSystem(self._function, roots, rest, images, gaps, left, states[0].free)
-        self._systems.solve(system, np.array([state.number for state in states]))
+        self._systems.solve(system)
         return [
             Step(Point(step, scores), scores, float(shift), state.point.vector + step)
             for state, step, scores, shift in zip(
