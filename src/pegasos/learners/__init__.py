@@ -1,4 +1,4 @@
-"""The learners: estimators in scikit-learn's sense, each a rule over the one engine; `catalogue` tells what each is."""
+"""Learners: estimators in scikit-learn's sense, each an update rule over one engine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["SDCA", "Pegasos", "Perceptron"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import a learner when it is first asked for: the catalogue alone loads nothing."""
+    """Import a learner on first use: the catalogue alone loads nothing."""
     for declaration in DECLARATIONS:
         if declaration.learner == name:
             return learner_class(declaration)

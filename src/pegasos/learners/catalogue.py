@@ -1,6 +1,6 @@
-"""Declaration of each learner, in one place: command line, help, model files, the search and pages read it here.
+"""Declaration of each learner, for command line, help, model files, the search and pages.
 
-Nothing heavy is imported, so that help and completion can read it too.
+Nothing heavy is imported, so that help and completion can read it.
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-#: Values of the parameter `multiclass`: a predictor for each class, or for each pair of classes.
+#: Values of `multiclass`: a predictor for each class, or for each pair of classes.
 ONE_VS_REST, ONE_VS_ONE = "one-vs-rest", "one-vs-one"
+#: Other names of losses.
+LOSS_ALIASES = {"log_loss": "logistic"}
 
 
 @dataclass(frozen=True)
 class Model:
-    """A learner under one name on the command line: the parameters that the name fixes, and its formulas for people."""
+    """Learner under a name on the command line, which fixes some parameters, and its formulas."""
 
     name: str
     step: str
@@ -27,14 +29,40 @@ class Model:
 
 @dataclass(frozen=True)
 class Declaration:
-    """A learner: its models, what its parameters mean to others, and what a model file keeps of a fitted one.
+    """Properties of a learner.
 
-    options       the name of each setting on the command line, and the parameter that it sets
-    shared        parameters all values of which come from one walk
-    stops         the parameters that end a walk, the one that is counted first; `unit` is what they and n_iter_ count
-    draws         parameters that decide which examples are drawn: learners that agree in them can walk in step
-    tolerance     the parameter that ends a walk early by its certificate, if there is one: a stop is then a limit
-    usual_limit   that limit where nothing is said
+    Attributes
+    ----------
+    learner : str
+        Name of the class.
+    models : tuple of Model
+        Its names on the command line.
+    options : mapping
+        Names of settings on the command line, and the parameters that they set.
+    shared : tuple of str
+        Parameters all values of which come from one walk.
+    stops : tuple of str
+        Parameters that end a walk, the one that is counted first.
+    unit : str
+        What stops and n_iter_ count.
+    draws : tuple of str
+        Parameters that decide which examples are drawn; learners with equal ones walk in step.
+    tolerance : str, optional
+        Parameter that ends a walk early by its certificate; stops are limits then.
+    usual_limit : int, optional
+        Default of that limit.
+    keeps_coefficients : bool
+        Whether linear predictors keep dual coefficients, which the update rule reads.
+    free_intercept : bool
+        Whether fit_intercept may be "free".
+    translations : mapping
+        Values on the command line and in Python, for settings in which they differ.
+    usual_epochs : tuple of int
+        Epochs that a search tries by default.
+    fitted_numbers, fitted_arrays : tuple of str
+        Fitted attributes in model files.
+    fitted_course : str, optional
+        Iteration, objective and bound (points x 3); files of earlier versions lack it.
     """
 
     learner: str
@@ -46,31 +74,27 @@ class Declaration:
     draws: tuple[str, ...]
     tolerance: str | None = None
     usual_limit: int | None = None
-    #: Whether the rule reads its own dual coefficient, so that they are kept for linear predictors too.
     keeps_coefficients: bool = False
-    #: Whether fit_intercept may be "free", an intercept that is not regularized.
     free_intercept: bool = False
-    #: Values on the command line and in Python, for settings in which they differ.
     translations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    #: Epochs, or numbers of passes, that a search tries where nothing is asked for.
     usual_epochs: tuple[int, ...] = ()
     fitted_numbers: tuple[str, ...] = ()
     fitted_arrays: tuple[str, ...] = ()
-    #: Iteration, objective and bound, again and again (points x 3); files of earlier versions are without it.
     fitted_course: str | None = None
 
     @property
     def losses(self) -> tuple[str, ...]:
-        """The values that the parameter `loss` may have."""
+        """Values of the parameter `loss`."""
         return tuple(model.fixed["loss"] for model in self.models)
 
     @property
     def module(self) -> str:
+        """Module of the class."""
         return f"pegasos.learners.{self.learner.lower()}"
 
 
-#: Other names of losses.
-LOSS_ALIASES = {"log_loss": "logistic"}
+_HINGE = "λ/2 |w|² + mean max(0, 1 - y w·x)"
+_LOGISTIC = "λ/2 |w|² + mean log(1 + exp(-y w·x))"
 _EVERY = {
     "kernel": "kernel",
     "class_weight": "class_weight",
@@ -78,20 +102,14 @@ _EVERY = {
     "memory": "memory",
     "seed": "random_state",
 }
-_HINGE = "λ/2 |w|² + mean max(0, 1 - y w·x)"
-_LOGISTIC = "λ/2 |w|² + mean log(1 + exp(-y w·x))"
-_CLIP, _NEWTON = "a = clip(a + (1 - y s)/K(x,x), 0, C)", "Newton steps on one a of the dual"
+_PERCEPTRON = {name: name for name in ("epochs", "average", "learning_rate")}
+_PEGASOS = ("lam", "n_iter", "epochs", "average", "batch_size", "sampling", "projection")
+_SDCA = {"lam": "lam", "epochs": "max_epochs"} | {n: n for n in ("tol", "sampling", "multiclass")}
 
 PERCEPTRON = Declaration(
     learner="Perceptron",
     models=(Model("perceptron", "y s <= 0: w += y x", "none", "Perceptron"),),
-    options={
-        **_EVERY,
-        "epochs": "epochs",
-        "average": "average",
-        "learning_rate": "learning_rate",
-        "sampling": "shuffle",
-    },
+    options={**_EVERY, **_PERCEPTRON, "sampling": "shuffle"},
     translations={"sampling": {"permutation": True, "in-order": False}},
     shared=("epochs",),
     stops=("epochs",),
@@ -118,11 +136,7 @@ PEGASOS = Declaration(
             {"loss": "logistic"},
         ),
     ),
-    options=_EVERY
-    | {
-        name: name
-        for name in ("lam", "n_iter", "epochs", "average", "batch_size", "sampling", "projection")
-    },
+    options={**_EVERY, **{name: name for name in _PEGASOS}},
     shared=("lam", "C", "n_iter", "epochs"),
     stops=("n_iter", "epochs"),
     unit="steps",
@@ -136,27 +150,20 @@ SDCA = Declaration(
     models=(
         Model(
             "sdca",
-            _CLIP,
+            "a = clip(a + (1 - y s)/K(x,x), 0, C)",
             "as pegasos, with a certificate",
             "LinearSVC(loss='hinge'), SVC",
             {"loss": "hinge"},
         ),
         Model(
             "sdca-logistic",
-            _NEWTON,
+            "Newton steps on one a of the dual",
             "as pegasos-logistic, with a certificate",
             "LogisticRegression",
             {"loss": "logistic"},
         ),
     ),
-    options={
-        **_EVERY,
-        "lam": "lam",
-        "epochs": "max_epochs",
-        "tol": "tol",
-        "sampling": "sampling",
-        "multiclass": "multiclass",
-    },
+    options={**_EVERY, **_SDCA},
     shared=("lam", "C", "max_epochs"),
     stops=("max_epochs",),
     unit="epochs",
@@ -178,35 +185,27 @@ MODELS = {
 
 
 def learner_class(declaration: Declaration) -> Any:
-    """The class of a learner, imported when it is needed."""
+    """Import and return the class of a learner."""
     return getattr(import_module(declaration.module), declaration.learner)
 
 
 def make_learner(model: str, settings: Mapping[str, Any]) -> Any:
-    """The learner of a model's name with these settings; a setting that it does not have is refused."""
+    """Return the learner of a model name with these settings; refuse settings it does not have."""
     declaration, made = MODELS[model]
     for name in settings:
         if name not in declaration.options:
-            raise ValueError(
-                f"the model {model} has no setting {name!r}; it has {', '.join(sorted(declaration.options))}."
-            )
+            known = ", ".join(sorted(declaration.options))
+            raise ValueError(f"the model {model} has no setting {name!r}; it has {known}.")
     values = {
-        declaration.options[name]: (
-            declaration.translations[name][value] if name in declaration.translations else value
-        )
+        declaration.options[name]: declaration.translations.get(name, {}).get(value, value)
         for name, value in settings.items()
     }
     return learner_class(declaration)(**made.fixed).set_params(**values)
 
 
 def model_of(learner: Any) -> Model:
-    """The model that a learner is."""
-    declaration: Declaration = learner.declaration
-    return next(
-        model
-        for model in declaration.models
-        if all(
-            LOSS_ALIASES.get(given := getattr(learner, name), given) == value
-            for name, value in model.fixed.items()
-        )
-    )
+    """Return the model that a learner is."""
+    models: tuple[Model, ...] = learner.declaration.models
+    loss = getattr(learner, "loss", None)
+    loss = LOSS_ALIASES.get(loss, loss) if isinstance(loss, str) else loss
+    return next(model for model in models if model.fixed.get("loss") == loss)

@@ -1,4 +1,4 @@
-"""Estimators that have a connection to a cluster, which cannot be copied and says nothing about what they have learned."""
+"""Base of estimators with a connection to a cluster, which can be neither copied nor pickled."""
 
 from __future__ import annotations
 
@@ -8,20 +8,14 @@ from sklearn.base import clone
 
 
 class Connected:
-    """An estimator with the parameter `client`: clones keep the connection, files and other processes never see it."""
+    """Estimator with the parameter `client`, which clones keep and pickles lack."""
 
     client: Any
 
     def __sklearn_clone__(self) -> Any:
-        """With the same client."""
         given = self.get_params(deep=False)  # type: ignore[attr-defined]
-        return type(self)(
-            **{
-                name: value if name == "client" else clone(value, safe=False)
-                for name, value in given.items()
-            }
-        )
+        copies = {name: clone(given[name], safe=False) for name in given if name != "client"}
+        return type(self)(**{**given, **copies})
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without it: who reads this elsewhere has another one."""
         return {**super().__getstate__(), "client": None}  # type: ignore[dict-item]

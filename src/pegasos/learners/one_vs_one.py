@@ -39,7 +39,7 @@ def class_pairs(n_classes: int) -> Array:
 
 
 def pair_labels(codes: Array, n_classes: int) -> Array:
-    """Return labels (pairs x rows): -1 for the first class of a pair, 1 for the second, 0 for others.
+    """Return labels (pairs x rows): -1 and 1 for the classes of a pair, 0 for others.
 
     >>> pair_labels(np.array([0, 2]), 3).astype(int).tolist()
     [[-1, 0], [-1, 1], [0, 1]]
@@ -79,8 +79,8 @@ def pair_names(classes: Sequence[str]) -> list[str]:
 def class_scores(scores: Array) -> Array:
     """Return decision values of classes (... x classes) from those of pairs (... x pairs).
 
-    They are the votes of each class, plus its summed scores mapped to -1/3 .. 1/3, which break ties, as
-    `decision_function` of SVC and OneVsOneClassifier returns.
+    They are the votes of each class, plus its summed scores mapped to -1/3 .. 1/3, which break
+    ties, as in `decision_function` of SVC and OneVsOneClassifier.
 
     >>> class_scores(np.array([[-2.0, -1.0, 3.0]])).round(2).tolist()
     [[2.25, -0.28, 1.22]]
@@ -94,7 +94,7 @@ def class_scores(scores: Array) -> Array:
 
 
 def couple_probabilities(p: Array) -> Array:
-    """Return probabilities of classes from p (rows x pairs), those of the second class of each pair.
+    """Return class probabilities from those of the second class of each pair (rows x pairs).
 
     Minimizes the sum over pairs of (r_ji p_i - r_ij p_j)², where r_ij is the probability of class i
     among i and j, subject to Σ p_i = 1 (second method of Wu, Lin, Weng, which libsvm uses).
@@ -120,13 +120,13 @@ def couple_probabilities(p: Array) -> Array:
 
 
 def split_pairs(task: Task) -> Iterator[Task]:
-    """Yield for each pair of classes the task of the second class against the first, on their rows."""
+    """Yield the task of each pair of classes, the second against the first, on their rows."""
     for first, second in class_pairs(len(task.columns)):
         members = np.flatnonzero((task.codes == first) | (task.codes == second))
         if not task.weights[members].sum() > 0:
             raise ValueError(
-                f"all rows of the classes number {first} and {second} have weight zero: one-vs-one cannot "
-                "separate them. Leave these rows out, or use multiclass='one-vs-rest'."
+                f"all rows of the classes number {first} and {second} have weight zero: one-vs-one "
+                "cannot separate them. Leave these rows out, or use multiclass='one-vs-rest'."
             )
         codes = (task.codes == second).astype(np.int64)
         yield replace(task, codes=codes, columns=np.array([1]), members=members)
@@ -135,8 +135,8 @@ def split_pairs(task: Task) -> Iterator[Task]:
 def on_own_rows(task: Task, hinge: bool) -> Task:
     """Return the task of a pair on a copy of its rows, unless its solver reads few of them.
 
-    Working sets read few rows of a stored kernel matrix. A copy of the pair's part of the matrix takes
-    longer than they do: on USPS 0.40 s of 1.15 s for all 45 pairs.
+    Working sets read few rows of a stored kernel matrix. A copy of the pair's part of the matrix
+    takes longer than they do: on USPS 0.40 s of 1.15 s for all 45 pairs.
     """
     index, rows = task.members, task.rows
     assert index is not None

@@ -1,7 +1,4 @@
-"""Learners that minimize a regularized loss: probabilities, and a certificate of what was learned.
-
-A certificate is the exact objective of a predictor on its training rows, and a bound that no predictor can beat.
-"""
+"""Learners that minimize a regularized loss: probabilities and certificates."""
 
 from __future__ import annotations
 
@@ -35,21 +32,8 @@ Array = np.ndarray[Any, Any]
 _EIGENVALUE_ROWS = 300
 
 
-def has_certificate(kernel: Kernel | str | None, X: Any) -> bool:
-    """Whether the dual bounds the primal: K must be positive semidefinite (a sample is tried where that is not known)."""
-    if kernel is None:
-        return True
-    if isinstance(kernel, Kernel) and kernel.positive_semidefinite is not None:
-        return kernel.positive_semidefinite
-    sample = np.unique(np.linspace(0, X.shape[0] - 1, _EIGENVALUE_ROWS).astype(int))
-    K = X[np.ix_(sample, sample)] if isinstance(kernel, str) else kernel(X[sample])
-    values = eigvalsh(np.asarray(K, dtype=np.float64))
-    precision = np.finfo(K.dtype).eps * len(K)
-    return bool(values[0] >= -10 * precision * max(abs(values[0]), abs(values[-1])))
-
-
 class RegularizedClassifier(OneVsAllClassifier):
-    """A learner with the parameters loss, lam, C and sampling."""
+    """Learner with the parameters loss, lam, C and sampling."""
 
     #: Whether `sampling` may be an array of row indices, or a function that returns one.
     accepts_explicit_draws = False
@@ -72,7 +56,7 @@ class RegularizedClassifier(OneVsAllClassifier):
 
     @property
     def _usual_strength(self) -> tuple[str, float]:
-        """The strength of regularization where neither C nor lam is given."""
+        """The strength of regularization if neither C nor lam is given."""
         return "C", 1.0
 
     def _lam_for(self, total_weight: float) -> float:
@@ -86,24 +70,41 @@ class RegularizedClassifier(OneVsAllClassifier):
 
     @property
     def has_probabilities(self) -> bool:
+        """Whether there are probabilities: scores are logits, or were calibrated."""
         return self._loss.name in PROBABILISTIC or super().has_probabilities
 
     def certificate(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
-        """The exact objective of each column on the training rows and a lower bound of the best possible one."""
+        """Compute the objective of each predictor and a lower bound of its minimum.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Their weights.
+
+        Returns
+        -------
+        Certificate
+            `primal` and `dual`, one number per predictor.
+        """
         check_is_fitted(self)
-        X = self._read_new(X)
-        y = column_or_1d(y)
+        X, y = self._read_new(X), column_or_1d(y)
         check_consistent_length(X, y)
         if hasattr(self, "dual_coef_"):
             if self.kernel_ == PRECOMPUTED and sparse.issparse(X):
                 X = X.toarray()
             if not has_certificate(self.kernel_, X):
                 raise ValueError(
-                    "the kernel is not positive semidefinite: its dual bounds nothing, there is no certificate."
+                    "the kernel is not positive semidefinite: its dual bounds nothing, there is no "
+                    "certificate."
                 )
             if X.shape[0] != self._m:
                 raise ValueError(
-                    f"the certificate of a kernel predictor needs its {self._m} training rows, got {X.shape[0]}."
+                    f"the certificate of a kernel predictor needs its {self._m} training rows, got "
+                    f"{X.shape[0]}."
                 )
         unknown = ~np.isin(y, self.classes_)
         if unknown.any():
@@ -118,73 +119,78 @@ class RegularizedClassifier(OneVsAllClassifier):
         return _certificate(self, X, labels, weights)
 
 
-def _certificate(estimator: Any, X: Any, labels: Array, weights: Array) -> Certificate:
-    """P(w) of each column on these rows, and the best of the dual values that w itself suggests.
+def has_certificate(kernel: Kernel | str | None, X: Any) -> bool:
+    """Tell whether the dual bounds the primal: K must be positive semidefinite.
 
-    Candidates: the coefficients clipped to what the dual allows (kernel predictors), and a_i = -C_i ℓ'(y_i w·x_i), for the hinge
-    loss shrunk to its best length. All are feasible (with a free intercept: once both classes weigh the same), so each bounds the
-    optimum from below. A row with the label 0 does not belong to a column: its weight there is 0, and C_i of the others is what
-    it is with all rows.
+    Where that is not known, the eigenvalues of a sample decide.
     """
-    loss = estimator._loss
+    if kernel is None:
+        return True
+    if isinstance(kernel, Kernel) and kernel.positive_semidefinite is not None:
+        return kernel.positive_semidefinite
+    sample = np.unique(np.linspace(0, X.shape[0] - 1, _EIGENVALUE_ROWS).astype(int))
+    K = X[np.ix_(sample, sample)] if isinstance(kernel, str) else kernel(X[sample])
+    values = eigvalsh(np.asarray(K, dtype=np.float64))
+    precision = np.finfo(K.dtype).eps * len(K)
+    return bool(values[0] >= -10 * precision * max(abs(values[0]), abs(values[-1])))
+
+
+def _certificate(estimator: Any, X: Any, labels: Array, weights: Array) -> Certificate:
+    """Return P(w) of each column on these rows, and the best dual value that w suggests.
+
+    Candidates are the coefficients clipped to their bounds (kernels), and a_i = -C_i ℓ'(y_i w·x_i),
+    scaled to the best length for the hinge loss. All are feasible (with a free intercept: after
+    `balanced`), so each bounds the minimum from below. Rows with the label 0 do not belong to a
+    column: their weight there is 0, and C_i of the others is that with all rows.
+    """
+    loss, free = estimator._loss, intercept_of(estimator) is Intercept.FREE
     bounds = (weights / (estimator.lam_ * weights.sum())) * (labels != 0)
-    weights = weights * (labels != 0)
-    lam = 1.0 / bounds.sum(axis=1)
-    bias = estimator.intercept_.astype(np.float64)
-    dual, vectors = hasattr(estimator, "dual_coef_"), estimator._vectors
-    free = intercept_of(estimator) is Intercept.FREE
+    weights, lam = weights * (labels != 0), 1.0 / bounds.sum(axis=1)
+    bias, vectors = estimator.intercept_.astype(np.float64), estimator._vectors
     scores = np.ascontiguousarray(estimator._products(X, vectors).T + bias[:, None])
-    if dual:
-        regularized = scores[:, estimator.support_] - (bias[:, None] if free else 0.0)
-        squared_norm = np.einsum("ij,ij->i", vectors, regularized, dtype=np.float64)
-    else:
-        squared_norm = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64) + (
-            0.0 if free else bias**2
-        )
 
     def objectives(scores: Array, coefficients: Array) -> Certificate:
         found = [
-            certificate_of(
-                loss, lam[k, None], weights[k], labels[[k]], scores[[k]], coefficients[[k]]
-            )
+            certificate_of(loss, lam[[k]], weights[k], labels[[k]], scores[[k]], coefficients[[k]])
             for k in range(len(lam))
         ]
-        primal, dual = ([getattr(each, name) for each in found] for name in ("primal", "dual"))
-        return Certificate(np.concatenate(primal), np.concatenate(dual))
+        primal, dual = np.array([(each.primal[0], each.dual[0]) for each in found]).T
+        return Certificate(primal, dual)
 
-    mean_loss = objectives(scores, np.zeros_like(scores)).primal
     candidates = [-bounds * loss.slopes(labels * scores)]
-    if dual:
+    if hasattr(estimator, "dual_coef_"):
         full = np.zeros_like(bounds)
         full[:, estimator.support_] = vectors
         candidates.append(np.clip(labels * full, 0.0, loss.upper(bounds)))
+        regularized = scores[:, estimator.support_] - (bias[:, None] if free else 0.0)
+        squared_norm = np.einsum("ij,ij->i", vectors, regularized, dtype=np.float64)
+    else:
+        squared_norm = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
+        squared_norm += 0.0 if free else bias**2
     best = np.full(len(lam), -np.inf)
     for a in candidates:
         a = balanced(a, labels) if free else a
         own = _scores_of(estimator, X, labels * a)
         if loss.linear_dual:
-            length = np.einsum("ij,ij->i", a * labels, own, dtype=np.float64)
-            factor = np.divide(
-                a.sum(axis=1), length, out=np.ones_like(length), where=length > 0
-            ).clip(0.0, 1.0)
-            a, own = a * factor[:, None], own * factor[:, None]
+            length, total = np.einsum("ij,ij->i", a * labels, own, dtype=np.float64), a.sum(axis=1)
+            factor = np.divide(total, length, out=np.ones_like(length), where=length > 0)
+            a, own = (each * factor.clip(0.0, 1.0)[:, None] for each in (a, own))
         best = np.maximum(best, objectives(own, labels * a).dual)
+    mean_loss = objectives(scores, np.zeros_like(scores)).primal
     return Certificate(lam / 2 * squared_norm + mean_loss, best)
 
 
 def balanced(a: Array, labels: Array) -> Array:
-    """Dual coefficients (columns x rows) for which Σ a_i y_i = 0: those of the heavier class are shrunk."""
-    up, down = np.where(labels > 0, a, 0.0), np.where(labels > 0, 0.0, a)
-    weights = up.sum(axis=1, keepdims=True), down.sum(axis=1, keepdims=True)
+    """Shrink dual coefficients (columns x rows) of the heavier class, so that Σ a_i y_i = 0."""
+    sides = np.where(labels > 0, a, 0.0), np.where(labels > 0, 0.0, a)
+    weights = [side.sum(axis=1, keepdims=True) for side in sides]
     least = np.minimum(*weights)
-    shares = [
-        np.divide(least, weight, out=np.zeros_like(weight), where=weight > 0) for weight in weights
-    ]
-    return np.asarray(up * shares[0] + down * shares[1])
+    shares = [np.divide(least, own, out=np.zeros_like(own), where=own > 0) for own in weights]
+    return np.asarray(sides[0] * shares[0] + sides[1] * shares[1])
 
 
 def _scores_of(estimator: Any, X: Any, coefficients: Array) -> Array:
-    """The scores of all rows under w = Σ c_i x_i, c columns x rows."""
+    """Return the scores of all rows under w = Σ c_i x_i, c columns x rows."""
     if hasattr(estimator, "coef_"):
         products = np.asarray(X @ (coefficients @ X).T).T
     elif estimator.kernel_ == PRECOMPUTED:

@@ -1,4 +1,4 @@
-"""Columns of very different sizes: one step size for all learns from the largest only. A warning, before the first step."""
+"""A warning about columns of very different sizes, which one step size cannot serve."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import warnings
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+from sklearn.utils.sparsefuncs import min_max_axis
 
-#: The largest numbers of two columns may differ by this factor. Harm begins earlier: on scikit-learn's wine, a factor of 2.5e3,
-#: Pegasos is right in 61 % of the rows, and in 98 % where they are standardized. But tables that are in order differ, too: of a
-#: million standardized rows a rare mark is 1e3.
+#: Warn if the largest numbers of two columns differ by this factor. Harm begins earlier: on wine, a
+#: factor of 2.5e3, Pegasos is right in 61 % of the rows, and in 98 % after standardization. But in
+#: a million standardized rows a rare indicator already has a factor of 1e3.
 MOST = 1e6
 
 
 class BadlyScaled(UserWarning):
-    """Columns whose largest numbers differ by `ratio`: `large` and `small` are two of them, `learner` cannot cope with it."""
+    """The largest numbers of columns `large` and `small` differ by a factor `ratio`."""
 
     def __init__(self, learner: str, ratio: float, large: int, small: int) -> None:
         super().__init__(learner, ratio, large, small)
@@ -24,17 +24,20 @@ class BadlyScaled(UserWarning):
 
     @property
     def fact(self) -> str:
-        """Describe the problem, in one clause."""
+        """The problem in one clause."""
         size = f"a factor of 1e{math.floor(math.log10(self.ratio))}"
         columns = f"the largest numbers in columns {self.large} and {self.small}"
         return f"{columns} differ by {size}, and {self.learner} has one step size"
 
     def __str__(self) -> str:
-        return f"{self.fact}: it learns from the large columns only. Scale X (for example StandardScaler), or use SDCA."
+        return (
+            f"{self.fact}: it learns from the large columns only. Scale X (for example "
+            "StandardScaler), or use SDCA."
+        )
 
 
 def warn_if_badly_scaled(learner: Any, X: Any) -> None:
-    """Warn if a linear learner that takes steps is given such columns; those that are all zero do not count.
+    """Warn if a linear learner that takes steps gets such columns; columns of zeros do not count.
 
     >>> from pegasos import Perceptron
     >>> with warnings.catch_warnings(record=True) as caught:
@@ -44,10 +47,9 @@ def warn_if_badly_scaled(learner: Any, X: Any) -> None:
     """
     if learner.kernel is not None or learner.declaration.tolerance is not None or not X.shape[0]:
         return
-    if sparse.issparse(X):
-        sizes = np.maximum(X.max(axis=0).toarray(), -X.min(axis=0).toarray()).ravel()
-    else:
-        sizes = np.maximum(X.max(axis=0), -X.min(axis=0))
+    dense = isinstance(X, np.ndarray)
+    least, most = (X.min(axis=0), X.max(axis=0)) if dense else min_max_axis(X, axis=0)
+    sizes = np.maximum(most, -least)
     known = np.flatnonzero(sizes > 0)
     if len(known) < 2:
         return

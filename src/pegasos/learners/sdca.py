@@ -1,10 +1,10 @@
-"""SDCA: exact steps on one dual coefficient at a time, until the duality gap says that the optimum is near."""
+"""SDCA: the optimum of a regularized loss, certified by its duality gap."""
 
 from __future__ import annotations
 
 import warnings
-from contextlib import nullcontext
-from dataclasses import replace
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,15 +21,7 @@ from pegasos.learners.catalogue import SDCA as DECLARED
 from pegasos.learners.convergence import NotConverged
 from pegasos.learners.one_vs_one import on_own_rows, split_pairs
 from pegasos.learners.regularized import RegularizedClassifier, has_certificate
-from pegasos.learners.task import (
-    Task,
-    check_stops,
-    draw_seed,
-    intercept_of,
-    one_of,
-    positive,
-    whole_number,
-)
+from pegasos.learners.task import Task, check_stops, intercept_of, one_of, positive, whole_number
 
 if TYPE_CHECKING:  # solvers are imported where a fit starts: predictions need none
     from pegasos.engine.optimum.dual_ascent import DualAscent
@@ -39,40 +31,91 @@ if TYPE_CHECKING:  # solvers are imported where a fit starts: predictions need n
 Array = np.ndarray[Any, Any]
 
 
+@dataclass(eq=False, repr=False)
 class SDCA(RegularizedClassifier):
-    """The exact optimum, linear or with a kernel, one-vs-rest or one-vs-one, with a certificate.
+    """The optimum of a regularized loss with a certificate, linear or with a kernel.
 
-    Minimizes P(w) = λ/2 ‖w‖² + Σ ω_i ℓ(y_i w·x_i)/Σω by maximizing its dual D(a) over 0 <= a_i <= C_i = ω_i/(λ Σω), where
-    w = Σ a_i y_i x_i. Each column stops when (P - D)/P <= tol: then P is within that share of the best possible. The method is
-    chosen by the problem (`plan_` says which): stochastic dual coordinate ascent where that is fastest; where it crawls interior
-    point and Newton methods (few features), working sets (kernels, hinge), Newton's method with conjugate gradients (logistic).
+    Minimizes P(w) = λ/2 ‖w‖² + Σ ω_i ℓ(y_i w·x_i)/Σω by maximizing its dual D(a) over 0 <= a_i <=
+    C_i = ω_i/(λ Σω), where w = Σ a_i y_i x_i. Each predictor stops when (P - D)/P <= tol: then P is
+    within that share of the minimum. The method depends on the problem (`plan_` names it):
+    stochastic dual coordinate ascent, interior point and Newton methods (few features), working
+    sets (kernels, hinge loss), or Newton's method with conjugate gradients (logistic loss).
 
     Parameters
     ----------
-    loss : "hinge" (SVM) or "logistic" (also called "log_loss").
-    lam, C : strength of regularization: λ > 0 or SVC's C, λ = 1/(C Σω); at most one of them. Neither: C = 1.
-    kernel : None (linear: `coef_`), a kernel object or its name, "precomputed", or a function (X, Z) -> matrix.
-    tol : relative duality gap at which a column stops.
-    max_epochs : passes of coordinate ascent at most; what has not arrived then is finished.
-    sampling : "permutation" (a new order each epoch), "fixed-permutation", "in-order" or "uniform".
-    max_time : seconds; then the fit returns its present point with its true gap, and warns. A search has its own limit.
-    finish : whether other methods than coordinate ascent may be used; without them a ConvergenceWarning may come.
-    fit_intercept : True (a constant feature, regularized: K + 1 with a kernel), "free" (not regularized, as in SVC; needs
-        `finish`), or False.
-    checkpoints : epochs of coordinate ascent; until the last of them nothing else is done.
-    multiclass : "one-vs-rest", or "one-vs-one": a predictor for each pair of classes, trained on their rows only, as SVC has;
-        pairs vote. C_i = ω_i/(λ Σω) with Σω over all rows, for all pairs alike: the C of OneVsOneClassifier and SVC.
-    class_weight, warm_start, memory, random_state : as in `Pegasos`.
+    loss : {"hinge", "logistic"}, default="hinge"
+        Hinge loss (SVM) or logistic loss, also called "log_loss".
+    lam, C : float, optional
+        Strength of regularization: λ > 0, or SVC's C, λ = 1/(C Σω); at most one of them. Without
+        both, C = 1.
+    kernel : None, Kernel, str or callable, default=None
+        None (linear: `coef_`), a kernel object or its name ("rbf" and "poly" are SVC's),
+        "precomputed", or a function (X, Z) -> matrix.
+    tol : float, default=1e-3
+        Relative duality gap at which a predictor stops.
+    max_epochs : int, default=1000
+        Largest number of passes of coordinate ascent.
+    sampling : {"permutation", "fixed-permutation", "in-order", "uniform"}, default="permutation"
+        Order of the examples: a new one in each epoch, one for all, that of the rows, or draws with
+        replacement.
+    finish : bool, default=True
+        Allow other methods than coordinate ascent. Without them, a fit may end above `tol` with a
+        ConvergenceWarning.
+    max_time : float, optional
+        Seconds after which a fit returns its current predictors with their true gap, and warns. A
+        search has a limit of its own.
+    fit_intercept : bool or "free", default=True
+        Add a constant feature, which is regularized (K + 1 with a kernel), or with "free" an
+        intercept that is not regularized, as in SVC.
+    multiclass : {"one-vs-rest", "one-vs-one"}, default="one-vs-rest"
+        With "one-vs-one" each pair of classes has a predictor trained on their rows only, and pairs
+        vote, as in SVC. C_i = ω_i/(λ Σω) is the same for all pairs, with Σω over all rows.
+    class_weight : None, "balanced" or dict, default=None
+        Weights of the classes, which multiply `sample_weight`.
+    checkpoints : list of int, optional
+        Epochs of coordinate ascent at which the predictors are kept for
+        `staged_decision_function`; other methods start after the last of them.
+    warm_start : bool, default=False
+        Start from the last fit, also where C, λ or the weights have changed.
+    memory : int or str, optional
+        Bytes (or "2GB") for all arrays of the engine, X excluded; by default half of the memory.
+    random_state : int, RandomState or None, optional
+        Seed of the draws.
 
     Attributes
     ----------
-    classes_, coef_, intercept_ : as in scikit-learn; with a kernel `support_`, `support_vectors_`, `dual_coef_`, `kernel_`.
-        One-vs-one has a row for each pair of classes (first, second) in lexicographic order; scores above 0 mean the second.
-    lam_ : λ.
-    gap_ : the largest relative gap of a column (nan where no certificate exists); objective_, dual_objective_ : of each column.
-    gap_curve_ : relative gap after each epoch, and after the finish (n_iter_ x columns).
-    objective_curve_ : number of the epoch or round, objective and lower bound, means of the columns (at most 40 x 3).
-    plan_ : where rows came from, and what was done.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    coef_, intercept_ : ndarray
+        Vectors of a linear model and intercepts, one per class (one for two classes). One-vs-one
+        has one for each pair (first, second) in lexicographic order; scores above 0 are votes for
+        the second.
+    support_, support_vectors_, dual_coef_, kernel_
+        Support vectors and their coefficients, with a kernel.
+    lam_ : float
+        λ.
+    gap_ : float
+        Largest relative duality gap of a predictor; nan for kernels without a certificate.
+    objective_, dual_objective_ : ndarray of shape (n_columns,)
+        P and D of each predictor.
+    gap_curve_ : ndarray of shape (n_iter_, n_columns)
+        Relative gap after each epoch, and at the end.
+    objective_curve_ : ndarray of shape (n_points, 3)
+        Number of the epoch or round, and means over the predictors of P and D (at most 40 points).
+    n_iter_ : int
+        Number of epochs, and one for other methods.
+    plan_ : Plan
+        Storage of the rows, and the methods that were used.
+
+    See Also
+    --------
+    Pegasos : Stochastic steps on the same objective.
+    pegasos.dask.DaskSDCA : Linear fits on rows that are on a Dask cluster.
+
+    References
+    ----------
+    Shalev-Shwartz, Zhang (2013), Stochastic dual coordinate ascent methods for regularized loss
+    minimization.
 
     Examples
     --------
@@ -85,113 +128,50 @@ class SDCA(RegularizedClassifier):
 
     declaration = DECLARED
 
-    def __init__(
-        self,
-        loss: str = "hinge",
-        lam: float | None = None,
-        kernel: Any = None,
-        tol: float = 1e-3,
-        max_epochs: int = 1000,
-        *,
-        C: float | None = None,
-        sampling: str = "permutation",
-        finish: bool = True,
-        max_time: float | None = None,
-        fit_intercept: bool | str = True,
-        multiclass: str = ONE_VS_REST,
-        class_weight: Any = None,
-        checkpoints: Any = None,
-        warm_start: bool = False,
-        memory: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.loss = loss
-        self.lam = lam
-        self.C = C
-        self.kernel = kernel
-        self.tol = tol
-        self.max_epochs = max_epochs
-        self.sampling = sampling
-        self.finish = finish
-        self.max_time = max_time
-        self.fit_intercept = fit_intercept
-        self.multiclass = multiclass
-        self.class_weight = class_weight
-        self.checkpoints = checkpoints
-        self.warm_start = warm_start
-        self.memory = memory
-        self.random_state = random_state
+    loss: str = "hinge"
+    lam: float | None = None
+    kernel: Any = None
+    tol: float = 1e-3
+    max_epochs: int = 1000
+    _: KW_ONLY
+    C: float | None = None
+    sampling: str = "permutation"
+    finish: bool = True
+    max_time: float | None = None
+    fit_intercept: bool | str = True
+    multiclass: str = ONE_VS_REST
+    class_weight: Any = None
+    checkpoints: Any = None
+    warm_start: bool = False
+    memory: Any = None
+    random_state: Any = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SDCA:
-        """Learn from rows X (dense or CSR) and labels y; `sample_weight` >= 0, one a row."""
-        from pegasos.engine.optimum.pair_ascent import PairAscent
-
-        limited = nullcontext() if self.max_time is None else deadline(self.max_time)
-        with limited:
-            task = self._open(X, y, sample_weight)
-            certified = has_certificate(task.kernel, task.X)
-            saved = self._resumable(task)
-            if saved is None:
-                self._seed = draw_seed(self.random_state)
-                self._gaps: list[Array] = []
-                self._courses: list[Array] = []
-            solver = self._solver(task, np.array([self.lam_]), self._seed, certified)
-            if saved is not None:
-                solver.resume(saved)
-            last = solver.epoch + self.max_epochs
-            if isinstance(solver, PairAscent):
-                solver.last = last
-            stops = check_stops(self.checkpoints, solver.epoch, last, "epochs")
-            solver.untouched_until = max(stops, default=0)
-            stages = []
-            for stop in stops:
-                solver.advance(stop)
-                stages.append(solver.predictors())
-            solver.advance(last)
-            solver.complete()
-            self._gaps = [*self._gaps, *(relative[:, 0] for relative in solver.gap_curve)]
-            courses = solver.courses()
-            if self._courses:
-                courses = [
-                    np.concatenate(both) for both in zip(self._courses, courses, strict=True)
-                ]
-            self._courses = courses
-            self._finish(task, solver, certified, stages, stops)
-        return self
+    # -- parameters --------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         positive("tol", self.tol)
         one_of("multiclass", self.multiclass, (ONE_VS_REST, ONE_VS_ONE))
         whole_number("max_epochs", self.max_epochs)
-        if self.max_time is not None:
-            positive("max_time", self.max_time)
-        if intercept_of(self) is Intercept.FREE and not self.finish:
+        if intercept_of(self) is not Intercept.FREE:
+            return
+        if not self.finish:
             raise ValueError(
-                "fit_intercept='free' needs finish=True: coordinate ascent alone cannot fit such an intercept."
+                "fit_intercept='free' needs finish=True: coordinate ascent alone cannot fit such "
+                "an intercept."
             )
-        if intercept_of(self) is Intercept.FREE and self.checkpoints is not None:
+        if self.checkpoints is not None:
             raise ValueError(
-                "checkpoints are epochs of coordinate ascent, which cannot fit fit_intercept='free'."
+                "checkpoints are epochs of coordinate ascent, which cannot fit "
+                "fit_intercept='free'."
             )
 
-    def _ascent(self, task: Task, lams: Array, seed: int, certified: bool) -> DualAscent:
-        from pegasos.engine.optimum.choice import ExactSolver
-        from pegasos.engine.optimum.dual_ascent import DualAscent
-        from pegasos.engine.optimum.problem import Problem
+    def _time_limit(self) -> AbstractContextManager[None]:
+        if self.max_time is None:
+            return nullcontext()
+        return deadline(positive("max_time", self.max_time))
 
-        method = Method(rules.SDCA, self._loss, constant=task.constant)
-        weights = task.training(task.weights)
-        draws = Draws(self.sampling, task.m, seed)
-        walk = task.walk(method, draws, 1.0 / (lams * weights.sum()), task.weights)
-        if not certified:  # nothing tells when to stop, or whom to finish
-            return DualAscent(walk, lams, weights, task.training(task.codes), -np.inf)
-        exact = None
-        if self.finish:
-            memory = max(0, task.plan.budget - task.plan.bytes)
-            given = (intercept_of(self), float(self.tol), task.members, memory)
-            exact = ExactSolver(Problem(task.rows, method.loss, *given), task.warm_path)
-        return DualAscent(walk, lams, weights, task.training(task.codes), float(self.tol), exact)
+    # -- solvers -----------------------------------------------------------------------------------
 
     def _solver(
         self, task: Task, lams: Array, seed: int, certified: bool
@@ -211,86 +191,98 @@ class SDCA(RegularizedClassifier):
         pairs = [pair(part) for part in split_pairs(task)]
         return PairAscent(pairs, task.rows, saves=self.warm_start)
 
+    def _ascent(self, task: Task, lams: Array, seed: int, certified: bool) -> DualAscent:
+        from pegasos.engine.optimum.choice import ExactSolver
+        from pegasos.engine.optimum.dual_ascent import DualAscent
+        from pegasos.engine.optimum.problem import Problem
+
+        method = Method(rules.SDCA, self._loss, constant=task.constant)
+        weights, codes = task.training(task.weights), task.training(task.codes)
+        draws = Draws(self.sampling, task.m, seed)
+        walk = task.walk(method, draws, 1.0 / (lams * weights.sum()), task.weights)
+        if not certified:  # without a gap no predictor stops early or changes its method
+            return DualAscent(walk, lams, weights, codes, -np.inf)
+        exact = None
+        if self.finish:
+            memory = max(0, task.plan.budget - task.plan.bytes)
+            given = (intercept_of(self), float(self.tol), task.members, memory)
+            exact = ExactSolver(Problem(task.rows, method.loss, *given), task.warm_path)
+        return DualAscent(walk, lams, weights, codes, float(self.tol), exact)
+
     def _own(self, part: Task) -> Task:
         return on_own_rows(part, self._loss.linear_dual)
 
     @staticmethod
     def _pair_lams(task: Task, part: Task, lams: Array) -> Array:
-        """Return λ of a pair: C = 1/(λ Σω) is the same for the pair's Σω as for that of all rows."""
-        total, own = (each.total_weight for each in (task, part))
-        return np.asarray(lams * (total / own))
+        """Return λ of a pair, which has the same C = 1/(λ Σω) with Σω of its own rows."""
+        return np.asarray(lams * (task.total_weight / part.total_weight))
 
     def _make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:
-        from pegasos.engine.optimum.pair_ascent import PairAscent
-
         solver = self._solver(task, lams, seed, has_certificate(task.kernel, task.X))
-        if isinstance(solver, PairAscent):
-            solver.last = stops[-1]
+        if self.has_pairs(task.columns):
+            solver.last = stops[-1]  # type: ignore[union-attr]
         return [solver]
 
-    def _finish(
-        self,
-        task: Task,
-        solver: DualAscent | PairAscent,
-        certified: bool,
-        stages: list[Any],
-        stops: list[int],
-    ) -> None:
+    # -- the fit -----------------------------------------------------------------------------------
+
+    def _learn(self, task: Task, saved: Any) -> None:
+        certified, lams = has_certificate(task.kernel, task.X), np.array([self.lam_])
+        solver: Any = self._solver(task, lams, self._seed, certified)
+        if saved is not None:
+            solver.resume(self._inside_boxes(saved, task, lams))
+        last = solver.epoch + self.max_epochs
+        stops, stages = check_stops(self.checkpoints, solver.epoch, last, "epochs"), []
+        solver.last, solver.untouched_until = last, max(stops, default=0)
+        for stop in stops:
+            solver.advance(stop)
+            stages.append(solver.predictors())
+        solver.advance(last)
+        solver.complete()
+        gaps, courses = [relative[:, 0] for relative in solver.gap_curve], solver.courses()
+        if saved is not None:
+            gaps = [*self.gap_curve_, *gaps]
+            both = zip(self._courses, courses, strict=True)
+            courses = [np.concatenate(each) for each in both]
+        self.gap_curve_, self._courses, self.n_iter_ = np.array(gaps), courses, len(gaps)
         solver.refresh()
-        state = solver.certificate()
-        self.objective_, self.dual_objective_ = state.primal, state.dual
-        # a bound above the objective proves nothing: rounding has made the kernel indefinite
-        gaps = np.where(state.relative < -self.tol, np.inf, state.relative)
-        self.gap_ = float(gaps.max()) if certified else float("nan")
-        self.gap_curve_ = np.array(self._gaps)
-        self.n_iter_ = len(self.gap_curve_)
-        self.objective_curve_ = (
-            short_course(self._courses, state.primal, state.dual) if certified else no_course()
-        )
+        self._set_certificate(solver, certified)
         predictors = solver.predictors()
         self._saved = solver.save() if self.warm_start else None
-        task.plan = replace(task.plan, method=self._method(solver))
+        task.plan = replace(task.plan, method=_methods(solver))
         self._publish(task, [*stages, predictors], stops)
+        self._warn_if_late(certified, task.X.dtype == np.float32)
+
+    def _set_certificate(self, solver: DualAscent | PairAscent, certified: bool) -> None:
+        state = solver.certificate()
+        self.objective_, self.dual_objective_ = state.primal, state.dual
+        # A bound above the objective proves nothing: by rounding the kernel is indefinite.
+        self._gaps = np.where(state.relative < -self.tol, np.inf, state.relative)
+        self.gap_ = float(self._gaps.max()) if certified else float("nan")
+        course = short_course(self._courses, state.primal, state.dual)
+        self.objective_curve_ = course if certified else no_course()
+
+    def _warn_if_late(self, certified: bool, single: bool) -> None:
         if not certified:
-            message = "the kernel is not positive semidefinite: no duality gap exists, and the result is not certified."
-            warnings.warn(message, ConvergenceWarning, stacklevel=3)
-        elif self.gap_ > self.tol:
-            late, single = int((gaps > self.tol).sum()), task.X.dtype == np.float32
-            message = NotConverged(
-                "SDCA",
-                self.n_iter_,
-                self.gap_,
-                self.tol,
-                late,
-                len(gaps),
-                single,
-                bool(self.finish),
-                self.max_time if deadline_reached() else None,
+            message: Any = ConvergenceWarning(
+                "the kernel is not positive semidefinite: no duality gap exists, and the result is "
+                "not certified."
             )
-            warnings.warn(message, stacklevel=3)
+        elif self.gap_ > self.tol:
+            seconds = self.max_time if deadline_reached() else None
+            given = (self.n_iter_, self.gap_, self.tol, int((self._gaps > self.tol).sum()))
+            rest = (len(self._gaps), single, bool(self.finish), seconds)
+            message = NotConverged("SDCA", *given, *rest)
+        else:
+            return
+        warnings.warn(message, stacklevel=4)
 
-    @staticmethod
-    def _method(solver: DualAscent | PairAscent) -> str:
-        """Return the epochs walked and the methods that solved the other columns."""
-        walked = f"coordinate ascent, {solver.epoch} epochs" if solver.epoch else ""
-        names = dict.fromkeys(each.method for each in solver.solved.values() if each.method)
-        if not names:
-            return walked
-        rounds = max(optimum.rounds for optimum in solver.solved.values())
-        share = f"{len(solver.solved)} of {solver.done.size} columns by " if walked else ""
-        solved = f"{share}{' and '.join(names)}, up to {rounds} rounds"
-        return f"{walked}, then {solved}" if walked else solved
-
-    def _resumable(self, task: Task) -> Any:
-        """Return what the last fit left, brought into the box of the present lam and weights."""
-        if not self._goes_on:
-            return None
-        lam = np.array([self._lam_for(task.total_weight)])
+    def _inside_boxes(self, saved: Any, task: Task, lam: Array) -> Any:
+        """Return the state of the last fit, clipped to the bounds of the current λ and weights."""
         if not self.has_pairs(task.columns):
-            return self._inside_box(self._saved, task, lam)
+            return self._inside_box(saved, task, lam)
         return [
-            self._inside_box(saved, self._own(part), self._pair_lams(task, part, lam))
-            for saved, part in zip(self._saved, split_pairs(task), strict=True)
+            self._inside_box(state, self._own(part), self._pair_lams(task, part, lam))
+            for state, part in zip(saved, split_pairs(task), strict=True)
         ]
 
     def _inside_box(self, saved: dict[str, Any], task: Task, lam: Array) -> dict[str, Any]:
@@ -305,3 +297,15 @@ class SDCA(RegularizedClassifier):
             saved["vectors"] = coefficients if task.rows.dual else np.asarray(coefficients @ task.X)
             saved["bias"] = task.constant * coefficients.sum(axis=1, dtype=np.float64)
         return saved
+
+
+def _methods(solver: DualAscent | PairAscent) -> str:
+    """Return the epochs of coordinate ascent, and the methods that solved the other columns."""
+    walked = f"coordinate ascent, {solver.epoch} epochs" if solver.epoch else ""
+    names = dict.fromkeys(each.method for each in solver.solved.values() if each.method)
+    if not names:
+        return walked
+    rounds = max(optimum.rounds for optimum in solver.solved.values())
+    share = f"{len(solver.solved)} of {solver.done.size} columns by " if walked else ""
+    solved = f"{share}{' and '.join(names)}, up to {rounds} rounds"
+    return f"{walked}, then {solved}" if walked else solved

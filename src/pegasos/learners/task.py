@@ -1,4 +1,4 @@
-"""From what a user hands in to what the engine walks: checked arrays, class codes, weights, rows, plan."""
+"""Preparation of a fit: checked parameters, class codes, weights, rows and plan."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ PRECOMPUTED = "precomputed"
 
 @dataclass
 class Task:
-    """Rows with class codes and raw weights ω; `columns` are the codes that get a predictor.
+    """Rows with class codes and weights ω; `columns` are the codes that get a predictor.
 
     The training rows are `members` of the rows (None: all of them); weights elsewhere are zero.
+    With `warm_path` predictors may start from those of the next larger λ.
     """
 
     X: Any
@@ -49,15 +50,15 @@ class Task:
     plan: Plan
     rows: Any
     members: Array | None = None
-    #: Whether predictors may start from those of the next larger λ: certified, but not the bits of separate fits.
     warm_path: bool = False
 
     @property
     def m(self) -> int:
+        """Number of training rows."""
         return len(self.codes) if self.members is None else len(self.members)
 
     def training(self, values: Array) -> Array:
-        """The part of an array over all rows that belongs to the training rows."""
+        """Return the part of an array over all rows that belongs to the training rows."""
         return values if self.members is None else values[self.members]
 
     @property
@@ -67,8 +68,12 @@ class Task:
 
     @property
     def relative_weights(self) -> Array:
-        """m ω/Σω: what Pegasos and the Perceptron multiply a change with."""
+        """Weights m ω/Σω, the factors of the changes of Pegasos and the Perceptron."""
         return self.weights * (self.m / self.weights.sum())
+
+    def labels(self) -> Array:
+        """Return ±1, columns x rows."""
+        return np.where(self.codes[None, :] == self.columns[:, None], 1.0, -1.0)
 
     def walk(
         self,
@@ -79,72 +84,118 @@ class Task:
         columns: Array | None = None,
         **options: Any,
     ) -> Walk:
-        """A walk over the training rows; `columns` are all predictors by default."""
-        columns = self.columns if columns is None else columns
-        options |= {"members": self.members, "block": self.plan.block, "by_rows": self.plan.by_rows}
+        """Return a walk over the training rows, by default for all predictors."""
         from pegasos.engine.walk.walk import Walk
 
+        columns = self.columns if columns is None else columns
+        options |= {"members": self.members, "block": self.plan.block, "by_rows": self.plan.by_rows}
         return Walk(self.rows, self.codes, weights, columns, params, method, draws, **options)
 
-    def labels(self) -> Array:
-        """±1, columns x rows."""
-        return np.where(self.codes[None, :] == self.columns[:, None], 1.0, -1.0)
+
+def open_task(learner: Any, X: Any, codes: Array, weights: Array, n_classes: int) -> Task:
+    """Resolve the kernel, plan within the memory budget, and make the rows."""
+    columns, constant = column_codes(n_classes), constant_feature(learner)
+    (m, width), budget = X.shape, (len(columns), X.dtype.itemsize, learner.memory)
+    kernel: Kernel | str | None = None
+    if is_precomputed(learner.kernel):
+        if m != width:
+            raise ValueError(
+                "kernel='precomputed' needs the square matrix K(train, train); got shape "
+                f"{X.shape}."
+            )
+        X, kernel = X.toarray() if sparse.issparse(X) else X, PRECOMPUTED
+        plan = plan_dual(m, 0, *budget, precomputed=True, dense=False)
+        rows: Any = GramRows(_symmetric(X))
+    elif learner.kernel is None:
+        keeps = learner.declaration.keeps_coefficients
+        plan = plan_primal(sparse.issparse(X), m, width, *budget, keeps)
+        if isinstance(X, MappedRows):
+            reason = "features that are computed in every pass"
+            plan = replace(plan, rows="on the fly", walk="by blocks", reason=reason)
+        rows = MappedFeatures(X) if isinstance(X, MappedRows) else explicit_rows(X)
+    else:
+        found = as_kernel(learner.kernel)
+        assert found is not None
+        kernel = found.resolve(X)
+        kernel.check_range(X)
+        plan = plan_dual(m, width, *budget, precomputed=False, dense=not sparse.issparse(X))
+        warn_if_collapsed(kernel, X)
+        rows = GramRows.of(kernel, X) if plan.rows == "gram" else KernelRows(kernel, X)
+    task = Task(X, codes, weights, columns, kernel, constant, plan, rows)
+    _check_diagonal(rows.diagonal, X.dtype)
+    return task
+
+
+def is_precomputed(kernel: Any) -> bool:
+    """Tell whether X is the kernel matrix itself."""
+    return isinstance(kernel, str) and kernel == PRECOMPUTED
+
+
+def _symmetric(K: Array) -> Array:
+    """Return a symmetric matrix: remove differences by rounding, refuse larger ones."""
+    difference = np.abs(K - K.T).max(initial=0)
+    if difference == 0:
+        return K
+    if difference > 1e-3 * max(np.abs(K).max(), np.finfo(K.dtype).tiny):
+        raise ValueError(
+            "the precomputed kernel matrix is not symmetric: K[i, j] and K[j, i] differ by up to "
+            f"{difference:.3g}."
+        )
+    return np.asarray((K + K.T) / 2)
+
+
+def _check_diagonal(diagonal: Array, dtype: Any) -> None:
+    if not diagonal.max(initial=0) <= np.finfo(dtype).max:  # NaN, too
+        raise ValueError(
+            f"squared lengths overflow {dtype}: scale X (for example StandardScaler) or use "
+            "float64."
+        )
+    if (diagonal < 0).any():
+        row = int(np.argmin(diagonal))
+        raise ValueError(
+            f"K[{row}, {row}] = {diagonal[row]:.3g} is negative: this is not a kernel (no squared "
+            "length is negative)."
+        )
+
+
+# -- classes and weights ---------------------------------------------------------------------------
 
 
 def encode_classes(y: Array) -> tuple[Array, Array]:
-    """Class labels and the code of each row; a clear error where there is nothing to tell apart."""
-    whole = (
-        y.dtype.kind in "iub" and y.ndim == 1
-    )  # classes for sure, which scikit-learn finds out slowly
-    if not whole:
-        check_classification_targets(y)
-    classes, codes = _classes_and_codes(y)
-    if whole and 2 * len(classes) > len(y):
-        check_classification_targets(y)  # it warns of so many classes
+    """Return the sorted class labels and the code of each row; refuse a single class."""
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(
-            f"y has one class only ({classes[0]!r}); a classifier needs examples of at least two classes."
+            f"y has one class only ({classes[0]!r}); a classifier needs examples of at least two "
+            "classes."
         )
     return classes, codes.reshape(-1)
 
 
-def _classes_and_codes(y: Array) -> tuple[Array, Array]:
-    """The different labels and their places; whole numbers that lie close together are counted, which is sooner than sorting."""
-    if y.ndim == 1 and y.size and y.dtype.kind in "iu" and np.can_cast(y.dtype, np.int64):
-        least = int(y.min())
-        if int(y.max()) - least < y.size:
-            offset = y.astype(np.int64) - least
-            present = np.bincount(offset) > 0
-            return (np.flatnonzero(present) + least).astype(y.dtype), (np.cumsum(present) - 1)[
-                offset
-            ]
-    return np.unique(y, return_inverse=True)
-
-
 def column_codes(n_classes: int) -> Array:
-    """Two classes need one predictor (the second class is +1), more need one each."""
+    """Return the classes that get a predictor: the second of two, or all of several."""
     return np.array([1]) if n_classes == 2 else np.arange(n_classes)
 
 
 def combined_weights(
     sample_weight: Any, class_weight: Any, classes: Array, codes: Array, X: Any
 ) -> Array:
-    """sample_weight times the class's weight, in float64; negative or all-zero weights are refused."""
+    """Return sample_weight times the weight of the class, in float64."""
     if sample_weight is None:
         weights = np.ones(X.shape[0])
     else:
-        weights = np.asarray(
-            check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        ).copy()
-    sums = np.bincount(codes, weights, minlength=len(classes))
-    each = class_weights(class_weight, classes, sums)
+        given = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weights = np.array(given)
+    each = class_weights(class_weight, classes, np.bincount(codes, weights, len(classes)))
     return weights if class_weight is None else weights * each[codes]
 
 
 def class_weights(class_weight: Any, classes: Array, sums: Array) -> Array:
     """Return the weight of each class, given the total sample weight of each.
 
-    "balanced" gives every class the same share of the total, as in scikit-learn; a class without weight is left out.
+    "balanced" gives every class the same share of the total, as in scikit-learn; a class without
+    weight is left out.
 
     >>> class_weights("balanced", np.array(["a", "b"]), np.array([1.0, 4.0]))
     array([2.5  , 0.625])
@@ -157,13 +208,17 @@ def class_weights(class_weight: Any, classes: Array, sums: Array) -> Array:
         each = np.asarray(compute_class_weight(class_weight, classes=classes, y=classes), float)
         if not (np.isfinite(each) & (each >= 0)).all():
             raise ValueError(
-                f"the weights in class_weight must be finite and not negative, got {class_weight!r}."
+                "the weights in class_weight must be finite and not negative, got "
+                f"{class_weight!r}."
             )
     if not (each * sums).sum() > 0:
         raise ValueError(
             "all weights are zero: nothing would be learned. Check sample_weight and class_weight."
         )
     return each
+
+
+# -- parameters ------------------------------------------------------------------------------------
 
 
 def intercept_of(learner: Any) -> Intercept:
@@ -173,8 +228,8 @@ def intercept_of(learner: Any) -> Intercept:
         return Intercept.AUGMENTED if fit_intercept else Intercept.NONE
     if not learner.declaration.free_intercept:
         raise ValueError(
-            f"fit_intercept of {type(learner).__name__} must be True or False, got {fit_intercept!r}; "
-            "only SDCA has 'free', an intercept that is not regularized."
+            f"fit_intercept of {type(learner).__name__} must be True or False, got "
+            f"{fit_intercept!r}; only SDCA has 'free', an intercept that is not regularized."
         )
     if not isinstance(fit_intercept, str) or fit_intercept != "free":
         raise ValueError(f"fit_intercept must be True, False or 'free', got {fit_intercept!r}.")
@@ -182,108 +237,20 @@ def intercept_of(learner: Any) -> Intercept:
 
 
 def constant_feature(learner: Any) -> float:
-    """The value of the constant feature, 0 for none."""
+    """Return the value of the constant feature, 0 for none."""
     return 1.0 if intercept_of(learner) is Intercept.AUGMENTED else 0.0
 
 
-def open_task(learner: Any, X: Any, codes: Array, weights: Array, n_classes: int) -> Task:
-    """Resolve the kernel, plan within the memory budget, then make the rows."""
-    columns = column_codes(n_classes)
-    (m, width), itemsize, memory = X.shape, X.dtype.itemsize, learner.memory
-    kernel: Kernel | str | None
-    if is_precomputed(learner.kernel):
-        if m != width:
-            raise ValueError(
-                f"kernel='precomputed' needs the square matrix K(train, train); got shape {X.shape}."
-            )
-        X = X.toarray() if sparse.issparse(X) else X
-        kernel = PRECOMPUTED
-        plan = plan_dual(m, 0, len(columns), itemsize, memory, precomputed=True, dense=False)
-        rows: Any = GramRows(_symmetric(X))
-    elif learner.kernel is None:
-        kernel = None
-        plan = plan_primal(
-            sparse.issparse(X),
-            m,
-            width,
-            len(columns),
-            itemsize,
-            memory,
-            learner.declaration.keeps_coefficients,
-        )
-        if isinstance(X, MappedRows):
-            plan = replace(
-                plan,
-                rows="on the fly",
-                walk="by blocks",
-                reason="features that are computed in every pass",
-            )
-            rows = MappedFeatures(X)
-        else:
-            rows = explicit_rows(X)
-    else:
-        found = as_kernel(learner.kernel)
-        assert found is not None
-        kernel = found.resolve(X)
-        kernel.check_range(X)
-        plan = plan_dual(
-            m,
-            width,
-            len(columns),
-            itemsize,
-            memory,
-            precomputed=False,
-            dense=not sparse.issparse(X),
-        )
-        warn_if_collapsed(kernel, X)
-        rows = GramRows.of(kernel, X) if plan.rows == "gram" else KernelRows(kernel, X)
-    task = Task(X, codes, weights, columns, kernel, constant_feature(learner), plan, rows)
-    _check_diagonal(rows.diagonal, X.dtype)
-    return task
-
-
-def is_precomputed(kernel: Any) -> bool:
-    """Whether X is to be the kernel matrix itself."""
-    return isinstance(kernel, str) and kernel == PRECOMPUTED
-
-
-def _symmetric(K: Array) -> Array:
-    """A symmetric matrix as it is; a slightly unsymmetric one (rounding) is mended, a really unsymmetric one refused."""
-    difference = np.abs(K - K.T).max(initial=0)
-    if difference == 0:
-        return K
-    if difference > 1e-3 * max(np.abs(K).max(), np.finfo(K.dtype).tiny):
-        raise ValueError(
-            f"the precomputed kernel matrix is not symmetric: K[i, j] and K[j, i] differ by up to {difference:.3g}."
-        )
-    return np.asarray((K + K.T) / 2)
-
-
-def _check_diagonal(diagonal: Array, dtype: Any) -> None:
-    if not diagonal.max(initial=0) <= np.finfo(dtype).max:  # NaN, too
-        raise ValueError(
-            f"squared lengths overflow {dtype}: scale X (for example StandardScaler) or use float64."
-        )
-    if (diagonal < 0).any():
-        row = int(np.argmin(diagonal))
-        raise ValueError(
-            f"K[{row}, {row}] = {diagonal[row]:.3g} is negative: this is not a kernel (no squared length is negative)."
-        )
-
-
 def draw_seed(random_state: Any) -> int:
-    """A seed for the draws: the number itself, or one drawn from a generator or from the system."""
-    if (
-        isinstance(random_state, int | np.integer)
-        and not isinstance(random_state, bool)
-        and random_state >= 0
-    ):
+    """Return a seed for the draws: the number itself, or one drawn from a generator."""
+    is_number = isinstance(random_state, int | np.integer) and not isinstance(random_state, bool)
+    if is_number and random_state >= 0:
         return int(random_state)
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value stands for none: None, a NaN of any kind, the NA of pandas."""
+    """Tell whether a value is None, a NaN of any kind, or the NA of pandas."""
     try:
         return value is None or bool(value != value)
     except TypeError:  # NA is neither equal to itself nor different
@@ -291,35 +258,28 @@ def is_missing(value: Any) -> bool:
 
 
 def positive(name: str, value: Any) -> float:
-    """A finite number above zero."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, numbers.Real)
-        or not math.isfinite(value)
-        or value <= 0
-    ):
+    """Return a finite number above zero; refuse anything else."""
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not is_number or not math.isfinite(value) or value <= 0:
         raise ValueError(f"{name} must be a finite number above 0, got {value!r}.")
     return float(value)
 
 
 def whole_number(name: str, value: Any, least: int = 1) -> int:
-    """A whole number of at least `least`."""
+    """Return a whole number of at least `least`; refuse anything else."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
         raise ValueError(f"{name} must be a whole number >= {least}, got {value!r}.")
     return int(value)
 
 
-def one_of(name: str, value: Any, options: tuple[Any, ...]) -> Any:
-    """One of a few words."""
-    if not any(
-        value is option or (isinstance(value, str) and value == option) for option in options
-    ):
+def one_of(name: str, value: Any, options: tuple[str, ...]) -> None:
+    """Refuse a value that is none of the options."""
+    if not isinstance(value, str) or value not in options:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}, got {value!r}.")
-    return value
 
 
 def check_stops(checkpoints: Any, start: int, total: int, unit: str) -> list[int]:
-    """Sorted, distinct, whole and within the run, which goes from `start` to `total`."""
+    """Return the sorted, distinct checkpoints of a run from `start` to `total`."""
     if checkpoints is None:
         return []
     if not np.iterable(checkpoints):
@@ -335,7 +295,7 @@ def check_stops(checkpoints: Any, start: int, total: int, unit: str) -> list[int
 
 
 def fingerprint(X: Any, classes: Array, codes: Array, linear: bool) -> str:
-    """Tells a task's rows and labels from all others."""
+    """Return a hash of the rows and labels of a task."""
     digest = hashlib.blake2b(repr((X.shape, X.dtype.str, classes.tolist(), linear)).encode())
     for array in (X.data, X.indices, X.indptr, codes) if sparse.issparse(X) else (X, codes):
         digest.update(np.ascontiguousarray(array).data)

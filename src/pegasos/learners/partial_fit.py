@@ -1,0 +1,108 @@
+"""Learning from parts of the rows: `partial_fit` and the continuation of walks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import validate_data
+
+from pegasos.learners.one_vs_all import ROWS, OneVsAllClassifier
+from pegasos.learners.task import Task, combined_weights, encode_classes, open_task
+
+if TYPE_CHECKING:  # solvers are imported where a fit starts: predictions need none
+    from pegasos.engine.walk.walk import Walk
+
+#: Mark of models that have learned from parts: a later fit cannot go on with the same rows.
+_PARTS = "parts of the rows"
+
+
+def _is_linear(estimator: Any) -> bool:
+    if estimator.kernel is not None:
+        raise AttributeError(
+            "partial_fit exists only for kernel=None: a kernel predictor needs all training rows "
+            "at once."
+        )
+    return True
+
+
+class PartialFitClassifier(OneVsAllClassifier):
+    """Learner that takes steps, and can take further ones on rows that it has not seen before."""
+
+    def _learn_part(self, task: Task, saved: Any) -> None:
+        """Visit the rows of the task once, in their order, from the saved state if there is one."""
+        raise NotImplementedError
+
+    @available_if(_is_linear)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Visit these rows once, in their order, from where the last call ended.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        classes : array-like, optional
+            All classes that will ever come; needed at the first call.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights, which are not scaled to mean 1 here.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+        """
+        first = self._saved is None
+        task = self._open_part(X, y, classes, sample_weight, first)
+        reach = None if first or self._reach is None else self._reach
+        self._learn_part(task, None if first else self._saved)
+        self._mark = _PARTS
+        if not first:  # the longest row so far, if the lengths of all of them are known
+            known = reach is not None and self._reach is not None
+            self._reach = max(reach or 0.0, self._reach or 0.0) if known else None
+        return self
+
+    def _open_part(self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool) -> Task:
+        self._check_parameters()
+        X, y = validate_data(self, X, y, **ROWS, reset=first)
+        if first:
+            if classes is None:
+                raise ValueError(
+                    "the first call of partial_fit needs `classes`: all classes that will ever "
+                    "come."
+                )
+            self.classes_, _ = encode_classes(np.asarray(classes))
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(
+                f"`classes` is not what the first call of partial_fit gave ({self.classes_!r})."
+            )
+        unknown = ~np.isin(y, self.classes_)
+        if unknown.any():
+            raise ValueError(
+                "y has classes that the first call of partial_fit did not name: "
+                f"{np.unique(y[unknown])!r}."
+            )
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                "class_weight='balanced' cannot be known in partial_fit: give the weights as "
+                "{class: weight}."
+            )
+        codes = np.searchsorted(self.classes_, y)
+        weights = combined_weights(sample_weight, self.class_weight, self.classes_, codes, X)
+        return open_task(self, X, codes, weights, len(self.classes_))
+
+
+def resume(walk: Walk, saved: dict[str, Any]) -> None:
+    """Continue a walk from its saved state, which must have the sums and norms that it needs."""
+    for option, key, needed in (
+        ("average", "sums", walk.method.averaging),
+        ("projection", "norm", walk.method.projecting),
+    ):
+        if needed and key not in saved:
+            raise ValueError(
+                f"{option} must be asked for from the first step on; what was learned so far was "
+                "learned without."
+            )
+    walk.resume(saved)
