@@ -919,7 +919,7 @@ BAD_PARAMETERS: list[tuple[dict[str, Any], list[str], str]] = [
     (
         {"sampling": "cyclic"},
         WITH_LAM,
-        "sampling must be one of 'uniform', 'permutation', 'fixed-permutation', got 'cyclic'",
+        "sampling must be one of 'uniform', 'permutation', 'fixed-permutation', 'in-order', got 'cyclic'",
     ),
     (
         {"kernel": "cubic"},
