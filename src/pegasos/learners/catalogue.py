@@ -197,7 +197,9 @@ def make_learner(model: str, settings: Mapping[str, Any]) -> Any:
             known = ", ".join(sorted(declaration.options))
             raise ValueError(f"the model {model} has no setting {name!r}; it has {known}.")
     values = {
-        declaration.options[name]: declaration.translations.get(name, {}).get(value, value)
+        declaration.options[name]: (
+            declaration.translations[name][value] if name in declaration.translations else value
+        )
         for name, value in settings.items()
     }
     return learner_class(declaration)(**made.fixed).set_params(**values)
