@@ -59,7 +59,7 @@ def test_the_walk_on_the_command_line(tmp_path: Path, monkeypatch: pytest.Monkey
         and "no better than guessing" not in tuned.out
     )
     assert "probabilities: " in tuned.out and "for recall >= 0.6" in tuned.out
-    table = explained.out.partition("shuffled")[2].splitlines()[1:8]
+    table = explained.out.partition("permuted column")[2].splitlines()[1:8]
     assert {line.split()[0] for line in table[:4]} == TELLING
     assert "checked: 20000 rows, 0 labels differ" in exported.out
     assert predicted.err == "20000 rows: calls.csv\n"

@@ -236,8 +236,10 @@ def test_explain_on_the_command_line(place):
     written(messy(300), Path("t.csv"))
     fine("train", "t.csv", "--kernel", "gaussian", "--lam", "1e-3", "-o", "t.model")
     told = fine("explain", "t.model", "t.csv", "-o", "t.html")
-    assert "t.model on 60 rows of t.csv outside its training rows: error " in told.out
-    assert told.out.index("city") < told.out.index("length") < told.out.index("deciding row")
+    assert "t.model on 60 rows of t.csv that are not training rows: error " in told.out
+    assert (
+        told.out.index("city") < told.out.index("length") < told.out.index("support vector (row)")
+    )
     page = Path("t.html").read_text(encoding="utf-8")
     for part in (
         "Which columns matter",
@@ -284,7 +286,7 @@ def test_explaining_known_rows_and_others(place):
     written(messy(120), Path("t.csv"))
     fine("train", "t.csv", "--test-size", "0", "-o", "t.model")
     told = fine("explain", "t.model", "t.csv")
-    assert "nearly all of these rows were used in training" in told.err
+    assert "nearly all of these rows are training rows" in told.err
     assert "per unit" in told.out
     messy(50).with_columns(species=pl.lit("kind 9")).write_csv("odd.csv")
     assert "is no class of the model" in call("explain", "t.model", "odd.csv").err

@@ -264,10 +264,7 @@ def test_a_model_that_knows_all_rows_and_prices_that_are_too_high(place):
         "-o",
         "t.model",
     )
-    assert (
-        "60 rows of t.csv set aside; the model was fitted without them"
-        in fine("shrink", "t.model").out
-    )
+    assert "60 rows of t.csv held out from both models" in fine("shrink", "t.model").out
     refused = call("shrink", "t.model", "--keep", "1", "--at-most", "0.001")
     assert refused.code == 2
     assert "nothing is written: with 1 support vectors" in refused.err
@@ -286,7 +283,10 @@ def test_what_shrink_needs_is_said(place):
     pl.read_csv("t.csv")[:90].write_csv("t.csv")
     assert "has changed since" in call("shrink", "t.model").err
     Path("t.csv").unlink()
-    assert "t.csv is not here: give them as DATA" in call("shrink", "t.model").err
+    assert (
+        "give the training rows of the model as DATA: t.csv does not exist"
+        in call("shrink", "t.model").err
+    )
 
 
 @pytest.mark.slow

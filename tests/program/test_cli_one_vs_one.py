@@ -72,7 +72,7 @@ def test_shrink_is_refused(wine):
     ("options", "why"),
     [
         (("-m", "sdca", "--multiclass", "ovo"), "--multiclass must be one-vs-rest or one-vs-one"),
-        (("-m", "pegasos", "--multiclass", "one-vs-one"), "--multiclass means nothing to pegasos"),
+        (("-m", "pegasos", "--multiclass", "one-vs-one"), "--multiclass does not apply to pegasos"),
         (
             ("-m", "sdca", "--multiclass", "one-vs-one", "--workers", "2"),
             "does not go with --cluster",

@@ -57,6 +57,8 @@ class Declaration:
         Whether fit_intercept may be "free".
     translations : mapping
         Values on the command line and in Python, for settings in which they differ.
+    usual_average : float, optional
+        Share of the last steps whose mean predicts by default; None for an optimum.
     usual_epochs : tuple of int
         Epochs that a search tries by default.
     fitted_numbers, fitted_arrays : tuple of str
@@ -77,6 +79,7 @@ class Declaration:
     keeps_coefficients: bool = False
     free_intercept: bool = False
     translations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    usual_average: float | None = None
     usual_epochs: tuple[int, ...] = ()
     fitted_numbers: tuple[str, ...] = ()
     fitted_arrays: tuple[str, ...] = ()
@@ -115,6 +118,7 @@ PERCEPTRON = Declaration(
     stops=("epochs",),
     unit="epochs",
     draws=("shuffle",),
+    usual_average=1.0,
     usual_epochs=(1, 3, 10, 30, 100),
     fitted_arrays=("loss_curve_", "mistakes_"),
 )
@@ -141,6 +145,7 @@ PEGASOS = Declaration(
     stops=("n_iter", "epochs"),
     unit="steps",
     draws=("sampling", "draws", "batch_size"),
+    usual_average=0.5,
     usual_epochs=(1, 5, 20),
     fitted_numbers=("lam_",),
     fitted_arrays=("loss_curve_", "loss_curve_steps_"),

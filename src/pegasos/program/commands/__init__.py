@@ -1,2 +1,5 @@
-"""The commands: each file has a function `command`, whose docstring is its help, `PLACE`, where it
-stands in the list, and `SHORT`, its line there."""
+"""Commands, one module each.
+
+A module has the function `command`, whose docstring is the help; `PLACE`, the position in the list
+of commands; `SHORT`, the line in that list; and, if there are any, `ALIASES`.
+"""

@@ -1,3 +1,5 @@
+"""Tune and evaluate models on two small data sets."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from pegasos.program.records.runs import EvaluationRecord, TuneRecord
 
 PLACE = 80
-SHORT = "A tour in a minute or two."
+SHORT = "Take a tour in a minute or two."
 
 _SETS = ("digits", "quadric")
 _MODELS = ["perceptron", "pegasos", "pegasos-logistic", "sdca"]
@@ -25,11 +27,9 @@ _MODELS = ["perceptron", "pegasos", "pegasos-logistic", "sdca"]
 
 def command(
     talking: OutputOptions,
-    out: Annotated[
-        str, option("DIR", "Folder of the runs and of the report.", "--out", "-o")
-    ] = "runs/demo",
+    out: Annotated[str, option("DIR", "Folder of the runs.", "--out", "-o")] = "runs/demo",
 ) -> None:
-    """A tour in a minute or two: tune every kind of model on two small sets, save the best, and run it.
+    """Take a tour in a minute or two: tune every kind of model on two data sets, save the best.
 
     \b
     Examples:
@@ -44,20 +44,20 @@ def command(
 
 
 def _show(*results: tuple[TuneRecord, EvaluationRecord]) -> None:
-    console.heading("What you have now")
+    console.heading("Results")
     for tuned, _ in results:
         test = tuned.errors["test"]
-        wrong = f"{test.mistakes} of {test.rows} test rows wrong ({console.percent(test.mistakes / test.rows)})"
-        console.show(
-            f"  {tuned.model}: {wrong}, the best of {len(tuned.cells)} settings in {tuned.seconds:.0f} s"
-        )
+        share = console.percent(test.mistakes / test.rows)
+        wrong = f"{test.mistakes} errors on {test.rows} test rows ({share})"
+        searched = f"best of {len(tuned.cells)} settings in {tuned.seconds:.0f} s"
+        console.show(f"  {tuned.model}: {wrong}, {searched}")
         console.show(f"  {tuned.page}: open it in a browser")
     console.show()
     console.heading(
-        "Your turn",
-        "  pegasos describe MY.csv     what is in it",
+        "Next",
+        "  pegasos describe MY.csv     statistics and advice",
         "  pegasos tune MY.csv         the same tour on your data",
-        "  pegasos models              what else can be trained",
+        "  pegasos models              all models and kernels",
     )
 
 
@@ -65,12 +65,11 @@ def _tour(name: str, out: str, silent: bool) -> tuple[TuneRecord, EvaluationReco
     from pegasos.program.commands.evaluate import evaluate
     from pegasos.program.commands.tune.search import TuneJob
     from pegasos.program.commands.tune.tuning import tune
-    from pegasos.program.views import show_tune
+    from pegasos.program.commands.tune.view import show_tune
 
     options = (LearningOptions(), ReadingOptions(), RunningOptions())
-    found = tune(
-        TuneJob(name, str(Path(out) / name), _MODELS, 5, JudgingOptions(), None, None, *options)
-    )
+    folder = str(Path(out) / name)
+    found = tune(TuneJob(name, folder, _MODELS, 5, JudgingOptions(), None, None, *options))
     checked = evaluate(found.model, name, ReadingOptions(), None)
     if not silent:
         show_tune(found)

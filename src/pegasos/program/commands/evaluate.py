@@ -1,9 +1,9 @@
-"""Evaluate a saved model on labelled rows, with training rows reported separately."""
+"""Evaluate a saved model on labeled rows, with training rows reported separately."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from pegasos.metrics import LABELS, PROBABILITIES, Answers, Metric, measure_of
@@ -21,19 +21,17 @@ if TYPE_CHECKING:
     import numpy as np
 
     from pegasos.program.records.models import ModelCard
-    from pegasos.program.records.runs import ErrorCount, EvaluationRecord
+    from pegasos.program.records.runs import Confusion, ErrorCount, EvaluationRecord
     from pegasos.program.saved_models import SavedModel
-    from pegasos.search.estimates import Figure
 
     Array = np.ndarray[Any, Any]
 
 PLACE = 30
-SHORT = "Evaluate a saved model on labelled rows."
+SHORT = "Evaluate a saved model on labeled rows."
 ALIASES = ("run",)
 
-_AS_CHOSEN = JudgingOptions()
-#: Source of the probabilities of a model that has none.
-CALIBRATED_HERE = "a sigmoid of its scores, fitted to other rows of this data"
+#: Number of classes up to which the whole confusion matrix is printed.
+_MOST_CLASSES = 20
 
 
 def command(
@@ -44,7 +42,7 @@ def command(
     talking: OutputOptions,
     memory: Memory = None,
 ) -> None:
-    """Evaluate a saved model on labelled rows; training rows are reported separately.
+    """Evaluate a saved model on labeled rows; training rows are reported separately.
 
     \b
     Examples:
@@ -52,9 +50,9 @@ def command(
       pegasos evaluate my.model later.csv --json
       pegasos evaluate my.model later.csv --metric average-precision --positive churned
 
-    Training rows are recognized by a hash of their values and label, whatever the file's format or order. The test error is that
-    of all other rows. Each figure stands beside the majority-class baseline. The metric is the one that the model was chosen by,
-    unless --metric names another.
+    Training rows are recognized by a hash of their values and label, whatever the file's format or
+    order; the test error is that of all other rows. Each figure is compared with the majority-class
+    baseline. By default the metric is the one that the model was chosen by.
     """
     from pegasos.program.views import give
 
@@ -62,35 +60,27 @@ def command(
     give(found, talking.as_json, lambda: _show(found))
 
 
-def _show(found: EvaluationRecord) -> None:
-    from pegasos.program.pages.wording import verdict_words
-    from pegasos.program.views import show_confusion, show_errors, show_figures
-
-    console.heading(f"{found.model} on {found.data}", "")
-    show_errors(found.errors)
-    console.show()
-    if found.metric != "error":
-        show_figures(found.figures, measure_of(found.metric), found.positive)
-        console.show()
-    for name, figure in found.figures.items():
-        if name != "training" and (words := verdict_words(figure, measure_of(found.metric))):
-            console.heading(words, "")
-    console.show(*found.notes, *([""] if found.notes else []))
-    console.heading(f"Confusion, {found.confusion.rows}", "")
-    show_confusion(found.confusion)
-
-
-@dataclass
+@dataclass(frozen=True)
 class _Rows:
-    """Labels, predictions and scores of the rows read so far; labels are codes of their texts."""
+    """Labels and predictions as codes of class names, and what metrics and hashes need."""
 
-    names: dict[str, int]
-    truth: list[Array] = field(default_factory=list)
-    predicted: list[Array] = field(default_factory=list)
-    scores: list[Array] = field(default_factory=list)
-    probabilities: list[Array] = field(default_factory=list)
-    hashes: list[Array] = field(default_factory=list)
-    in_test_group: list[Array] = field(default_factory=list)
+    truth: Array
+    predicted: Array
+    test_group: Array
+    scores: Array | None
+    probabilities: Array | None
+    hashes: Array | None
+
+    @classmethod
+    def joined(cls, blocks: list[_Rows]) -> _Rows:
+        """Return the rows of all blocks."""
+        import numpy as np
+
+        def join(name: str) -> Any:
+            parts = [getattr(block, name) for block in blocks]
+            return None if parts[0] is None else np.concatenate(parts)
+
+        return cls(*(join(each.name) for each in fields(cls)))
 
 
 def evaluate(
@@ -98,199 +88,233 @@ def evaluate(
     data: str,
     reading: ReadingOptions,
     memory: str | None,
-    judging: JudgingOptions = _AS_CHOSEN,
+    judging: JudgingOptions | None = None,
 ) -> EvaluationRecord:
-    """Evaluate the model of file `path` on `data`, by default with the metric that it was chosen by."""
+    """Evaluate the model of file `path` on `data`, by default with the metric of its choice."""
     import numpy as np
 
     from pegasos.program.records.runs import Confusion, EvaluationRecord
-    from pegasos.program.saved_models import SavedModel, fingerprint
-    from pegasos.program.tables.row_hashes import split_known
+    from pegasos.program.saved_models import SavedModel
+    from pegasos.program.tables.dataset import BadData
+    from pegasos.program.tables.labels import label_texts
     from pegasos.program.terminal import option_values
-    from pegasos.search.anatomy import anatomy
+    from pegasos.search.estimates import measured
 
+    judging = judging or JudgingOptions()
     option_values.check_memory(memory)
     option_values.check_metric(judging)
     saved = SavedModel.open(path, memory)
     metric = saved.metric(judging)
-    learner: Any = anatomy(saved.model.estimator, fitted=True).learner
+    classes = label_texts(saved.model.classes).tolist()
+    names = {text: code for code, text in enumerate(classes)}
     with console.working(f"predicting {data}"):
-        rows = _predict_rows(saved, learner, data, reading, metric)
-    y, predicted = np.concatenate(rows.truth), np.concatenate(rows.predicted)
-    in_test_group = np.concatenate(rows.in_test_group)
-    known, same_data = np.zeros(len(y), dtype=bool), False
-    if saved.model.rows is not None:
-        hashes = np.concatenate(rows.hashes)
-        known = split_known(hashes, saved.model.rows, order=in_test_group)
-        card = saved.card.data
-        same_data = card is not None and card.fingerprint == fingerprint(hashes)
-    shown, kind = (known, "training rows") if known.all() else (~known, "new rows")
-    has_rows = saved.model.rows is not None
-    parts = _parts(known, in_test_group, has_rows)
-    counts = np.array([saved.card.classes.get(name, 0) for name in rows.names])
+        blocks = list(_predict(saved, data, reading, metric, names))
+    if not blocks:
+        raise BadData(f"{data} has no rows.")
+    rows = _Rows.joined(blocks)
+    known, same_data = _training_rows(saved, rows)
+    parts = _parts(known, rows.test_group)
+    notes = [*_notes(known, same_data, rows, saved.card)]
+    if metric.kind.needs == PROBABILITIES and rows.probabilities is None:
+        rows = replace(rows, probabilities=_calibrated(rows, parts, len(classes)))
+        notes.append(
+            f"The model has no probabilities: {metric.name} uses a sigmoid of its scores, "
+            "fitted to other rows of this data."
+        )
+    counts = np.array([saved.card.classes.get(name, 0) for name in names])
     usual = int(counts.argmax()) if counts.any() else None
-    scores = np.concatenate(rows.scores) if rows.scores else None
-    notes = [*_notes(known, has_rows, same_data, _count(y, predicted), saved.card)]
-    p = None
-    if scores is not None and metric.kind.needs == PROBABILITIES:
-        if rows.probabilities:
-            p = np.concatenate(rows.probabilities)
-        else:
-            p = _calibrated(learner, scores, y, parts)
-            notes.append(f"The model has no probabilities: {metric.name} uses {CALIBRATED_HERE}.")
-    everything = _answers(y, predicted, list(rows.names), scores, p, len(learner.classes_))
-    plain = replace(
-        metric,
-        positive=_text(metric.positive),
-        costs=tuple((_text(a), _text(b), c) for a, b, c in metric.costs),
-    )
+    metric = _by_texts(metric)
+    answers = {name: _answers(rows, part, list(names)) for name, part in parts.items()}
+    all_known = known is not None and known.all()
+    shown = slice(None) if known is None or all_known else ~known
     return EvaluationRecord(
         model=path,
         data=data,
-        errors={name: _count(y[part], predicted[part], usual) for name, part in parts.items()},
+        errors={name: _count(rows, part, usual) for name, part in parts.items()},
         notes=notes,
         confusion=Confusion.of_codes(
-            y[shown], predicted[shown], rows.names, len(saved.model.classes), kind
+            rows.truth[shown],
+            rows.predicted[shown],
+            names,
+            len(classes),
+            "training rows" if all_known else "new rows",
         ),
         metric=metric.name,
-        positive=plain.positive,
-        figures={name: _figure(plain, everything, part, counts) for name, part in parts.items()},
+        positive=metric.positive,
+        figures={
+            name: measured(metric, each, counts if counts.any() else None)
+            for name, each in answers.items()
+        },
     )
 
 
-def _predict_rows(
-    saved: SavedModel, learner: Any, data: str, reading: ReadingOptions, metric: Metric
-) -> _Rows:
-    """Read and predict the rows block by block."""
+def _predict(
+    saved: SavedModel, data: str, reading: ReadingOptions, metric: Metric, names: dict[str, int]
+) -> Iterator[_Rows]:
+    """Read and predict the rows block by block; class names unknown to the model are added."""
     import numpy as np
 
     from pegasos.program.scoring import probabilities_of, scores_of
     from pegasos.program.tables.dataset import BadData
-    from pegasos.program.tables.labels import label_texts
+    from pegasos.program.tables.labels import distinct_texts
     from pegasos.program.tables.row_hashes import hash_rows
+    from pegasos.search.anatomy import anatomy
 
-    classes = label_texts(saved.model.classes).tolist()
-    rows = _Rows({text: code for code, text in enumerate(classes)})
+    estimator, needs = saved.model.estimator, metric.kind.needs
+    learner: Any = anatomy(estimator, fitted=True).learner
+
+    def codes(labels: Any) -> Array:
+        texts, places = distinct_texts(labels)
+        found = [names.setdefault(text, len(names)) for text in texts]
+        return np.array(found, dtype=np.int32)[places]
+
     for part in saved.rows(data, reading, labelled=True):
         if part.y is None:
             label = saved.card.label
             named = "labels" if label is None else f"column {label!r}, the label in training"
             raise BadData(f"{data} has no {named}: name the label column with --label.")
-        scores = scores_of(saved.model.estimator, part, saved.name)
-        rows.truth.append(_codes(part.y, rows.names))
-        rows.predicted.append(_codes(learner.labels_of(scores), rows.names))
-        if metric.kind.needs != LABELS:
-            rows.scores.append(scores)
-        if metric.kind.needs == PROBABILITIES:
-            p = probabilities_of(saved.model.estimator, part, scores)
-            rows.probabilities += [] if p is None else [p]
-        if saved.model.rows is not None:
-            rows.hashes.append(hash_rows(part.X, part.y))
-        test = np.zeros(len(part), dtype=bool) if part.test is None else part.test
-        rows.in_test_group.append(test)
-    if not rows.truth:
-        raise BadData(f"{data} has no rows.")
-    return rows
+        scores = scores_of(estimator, part, saved.name)
+        wants_p = needs == PROBABILITIES
+        yield _Rows(
+            truth=codes(part.y),
+            predicted=codes(learner.labels_of(scores)),
+            test_group=np.zeros(len(part), dtype=bool) if part.test is None else part.test,
+            scores=None if needs == LABELS else scores,
+            probabilities=probabilities_of(estimator, part, scores) if wants_p else None,
+            hashes=None if saved.model.rows is None else hash_rows(part.X, part.y),
+        )
 
 
-def _text(label: Any) -> str | None:
+def _training_rows(saved: SavedModel, rows: _Rows) -> tuple[Array | None, bool]:
+    """Return which rows are training rows, if known, and whether the data are those of training."""
+    from pegasos.program.saved_models import fingerprint
+    from pegasos.program.tables.row_hashes import split_known
+
+    if saved.model.rows is None or rows.hashes is None:
+        return None, False
+    card = saved.card.data
+    same = card is not None and card.fingerprint == fingerprint(rows.hashes)
+    return split_known(rows.hashes, saved.model.rows, order=rows.test_group), same
+
+
+def _parts(known: Array | None, test_group: Array) -> dict[str, Array]:
+    """Return training and new rows; the file's own test group is a part if it is not all of them."""
+    import numpy as np
+
+    if known is None:
+        return {"all (training rows unknown)": np.ones(len(test_group), dtype=bool)}
+    parts = {"training": known, "test": ~known}
+    if test_group.any() and not (~known == test_group).all():
+        parts = {
+            "training": known,
+            "test group": ~known & test_group,
+            "other new rows": ~known & ~test_group,
+        }
+    return {name: rows for name, rows in parts.items() if rows.any()}
+
+
+def _by_texts(metric: Metric) -> Metric:
+    """Return a metric whose classes are named by text."""
     from pegasos.program.tables.labels import label_text
 
-    return None if label is None else label_text(label)
+    positive = None if metric.positive is None else label_text(metric.positive)
+    costs = tuple((label_text(a), label_text(b), cost) for a, b, cost in metric.costs)
+    return replace(metric, positive=positive, costs=costs)
 
 
-def _calibrated(learner: Any, scores: Array, y: Array, parts: dict[str, Array]) -> Array:
-    """Return the probabilities of a sigmoid of the scores, cross-fitted within each part of the rows."""
+def _calibrated(rows: _Rows, parts: dict[str, Array], classes: int) -> Array:
+    """Return probabilities from a sigmoid of the scores, cross-fitted within each part."""
     import numpy as np
 
     from pegasos.search.results import calibrated_in_fold
 
-    classes, p = np.arange(len(learner.classes_)), np.empty((len(y), len(learner.classes_)))
-    for rows in parts.values():
-        p[rows] = calibrated_in_fold(scores[rows], y[rows], classes)
+    assert rows.scores is not None
+    p = np.empty((len(rows.truth), classes))
+    for part in parts.values():
+        p[part] = calibrated_in_fold(rows.scores[part], rows.truth[part], np.arange(classes))
     return p
 
 
-def _answers(
-    y: Array,
-    predicted: Array,
-    names: list[str],
-    scores: Array | None,
-    p: Array | None,
-    columns: int,
-) -> Answers:
-    """Return answers by the texts of classes; classes that are unknown to the model come last, without scores."""
+def _answers(rows: _Rows, part: Array, names: list[str]) -> Answers:
+    """Return the answers of some rows; classes unknown to the model have scores of zero."""
     import numpy as np
 
     def widened(values: Any) -> Any:
         if values is None:
             return None
         values = np.column_stack([-values, values]) if values.ndim == 1 else values
-        return np.pad(values, ((0, 0), (0, len(names) - columns)))
+        return np.pad(values, ((0, 0), (0, len(names) - values.shape[1])))[part]
 
-    return Answers(
-        np.array(names), y.astype(np.intp), predicted.astype(np.intp), widened(scores), widened(p)
-    )
-
-
-def _figure(metric: Metric, found: Answers, rows: Array, counts: Array) -> Figure:
-    from pegasos.search.estimates import measured
-
-    parts = [
-        None if each is None else each[rows]
-        for each in (found.truth, found.labels, found.scores, found.probabilities)
-    ]
-    return measured(metric, Answers(found.classes, *parts), counts if counts.any() else None)  # type: ignore[arg-type]
+    truth, predicted = (each[part].astype(np.intp) for each in (rows.truth, rows.predicted))
+    scores, p = widened(rows.scores), widened(rows.probabilities)
+    return Answers(np.array(names), truth, predicted, scores, p)
 
 
-def _codes(labels: Array, names: dict[str, int]) -> Array:
-    """Return labels as codes of their texts; a new text gets the next code."""
-    import numpy as np
-
-    from pegasos.program.tables.labels import distinct_texts
-
-    texts, places = distinct_texts(labels)
-    return np.array([names.setdefault(text, len(names)) for text in texts], dtype=np.int32)[places]
-
-
-def _count(y: Array, predicted: Array, usual: int | None = None) -> ErrorCount:
+def _count(rows: _Rows, part: Any, usual: int | None = None) -> ErrorCount:
     from pegasos.program.records.runs import ErrorCount
 
-    guess = None if usual is None else float((y != usual).mean())
-    return ErrorCount.counted(len(y), int((y != predicted).sum()), guess)
+    y = rows.truth[part]
+    baseline = None if usual is None else float((y != usual).mean())
+    return ErrorCount.counted(len(y), int((y != rows.predicted[part]).sum()), baseline)
 
 
-def _parts(known: Array, in_test_group: Array, has_rows: bool) -> dict[str, Array]:
-    """Return the training rows, the new rows, and of these the file's own test group unless it has all of them."""
-    import numpy as np
-
-    if not has_rows:
-        return {"all (training rows unknown)": np.ones(len(known), dtype=bool)}
-    parts = {"training": known}
-    if in_test_group.any() and not (~known == in_test_group).all():
-        parts["test group"] = ~known & in_test_group
-        parts["other new rows"] = ~known & ~in_test_group
-    else:
-        parts["test"] = ~known
-    return {name: rows for name, rows in parts.items() if rows.any()}
-
-
-def _notes(
-    known: Array, has_rows: bool, same_data: bool, everything: ErrorCount, card: ModelCard
-) -> Iterator[str]:
-    if not has_rows:
-        yield "The model file does not list its training rows, so this is a test error only if you know that the rows are new."
+def _notes(known: Array | None, same_data: bool, rows: _Rows, card: ModelCard) -> Iterator[str]:
+    if known is None:
+        yield (
+            "The model file does not list its training rows: "
+            "this is a test error only if all rows are new."
+        )
     elif known.all():
         yield "All of these rows were used in training: their error is not a test error."
         test = card.errors.get("test")
         if card.refitted_rows is not None and test is not None and test.error is not None:
             yield (
-                f"Before the model was refitted on all {card.refitted_rows} rows, the same setting had a test error of "
-                f"{console.percent(test.error)} on {test.rows} held-out rows."
+                f"Before the refit on all {card.refitted_rows} rows, the same setting had a test "
+                f"error of {console.percent(test.error)} on {test.rows} test rows."
             )
     elif known.any() and not same_data:
-        assert everything.error is not None
+        every = _count(rows, slice(None))
+        assert every.error is not None
         yield (
-            f"{int(known.sum())} rows equal training rows and are counted as such; with them the error is "
-            f"{console.percent(everything.error)} on {everything.rows} rows."
+            f"{int(known.sum())} rows equal training rows and are counted as such; "
+            f"with them the error is {console.percent(every.error)} on {every.rows} rows."
         )
+
+
+def _show(found: EvaluationRecord) -> None:
+    from pegasos.program.pages.wording import verdict_words
+    from pegasos.program.views import show_errors, show_figures
+
+    measure = measure_of(found.metric)
+    console.heading(f"{found.model} on {found.data}", "")
+    show_errors(found.errors)
+    console.show()
+    if found.metric != "error":
+        show_figures(found.figures, measure, found.positive)
+        console.show()
+    for name, figure in found.figures.items():
+        if name != "training" and (words := verdict_words(figure, measure)):
+            console.heading(words, "")
+    console.show(*found.notes, *([""] if found.notes else []))
+    console.heading(f"Confusion matrix, {found.confusion.rows}", "")
+    _show_confusion(found.confusion)
+
+
+def _show_confusion(found: Confusion) -> None:
+    """Print a small matrix, or the pairs of classes that are confused most."""
+    names, counts = found.classes, found.counts
+    if len(names) <= _MOST_CLASSES:
+        rows = [
+            (name, *(each or "." for each in row)) for name, row in zip(names, counts, strict=True)
+        ]
+        console.table(("true \\ predicted", *names), rows)
+        return
+    places = range(len(names))
+    errors = [
+        (names[i], names[j], counts[i][j])
+        for i in places
+        for j in places
+        if i != j and counts[i][j]
+    ]
+    errors.sort(key=lambda each: -each[2])
+    console.table(("true", "predicted", "rows"), errors[:10], left=2)

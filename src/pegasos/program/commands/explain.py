@@ -1,19 +1,20 @@
-"""Explain a saved model on labelled rows that were not used in training."""
+"""Explain a saved model on labeled rows that were not used in training."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import (
+    SEED_LIMITS,
     Data,
     JudgingOptions,
     ModelFile,
     OutputOptions,
     ReadingOptions,
-    option,
+    choice,
 )
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ _FEW_ROWS = 20
 
 @dataclass(frozen=True)
 class ExplainRecord:
-    """Result of `explain`; `new_rows` tells whether no training rows were used."""
+    """Result of `explain`; `new_rows` is true if no training rows were used."""
 
     model: str
     data: str
@@ -39,49 +40,45 @@ class ExplainRecord:
     page: str | None = None
 
 
+@dataclass(frozen=True)
+class ExplainOptions:
+    """Options for the size and the page of an explanation."""
+
+    repeats: int = choice("N", "Permutations of each column.", default=5, min=1)
+    features: int = choice("N", "Columns with a partial dependence.", default=4, min=0)
+    out: str | None = choice("FILE", "Write the model's page with the explanation.", "--out", "-o")
+    seed: int = choice("N", "Seed of the permutations.", default=0, **SEED_LIMITS)
+
+
 def command(
     model: ModelFile,
     data: Data,
+    options: ExplainOptions,
     reading: ReadingOptions,
     judging: JudgingOptions,
     talking: OutputOptions,
-    repeats: Annotated[int, option("N", "Shuffles of each column.", min=1)] = 5,
-    features: Annotated[
-        int, option("N", "Leading columns whose effect on the answer is shown.", min=0)
-    ] = 4,
-    out: Annotated[
-        str | None, option("FILE", "Also the model's page, with this in it.", "--out", "-o")
-    ] = None,
-    seed: Annotated[int, option("N", "Seed of the shuffles.", min=0, max=2**32 - 1)] = 0,
 ) -> None:
-    """Explain a model: permutation importance, partial dependence, coefficients, and support vectors.
+    """Explain a model: permutation importance, partial dependence, coefficients, support vectors.
 
     \b
     Examples:
       pegasos explain my.model my.csv
       pegasos explain my.model my.csv --metric average-precision -o explained.html
 
-    Importance: each input column is shuffled among rows that are not training rows; shown is how much worse the metric gets, with
-    a 95 % interval. Coefficients of linear models are in the units of the columns. The rows shown last are the support vectors
-    with the largest coefficients.
+    The importance of a column is the loss in the metric when its values are permuted among rows
+    that are not training rows, with a 95 % interval. Coefficients of linear models are in the units
+    of the columns. The support vectors with the largest coefficients are listed last.
     """
     from pegasos.program.views import give
 
-    found = explain_model(model, data, out, repeats, features, seed, reading, judging)
+    found = explain_model(model, data, options, reading, judging)
     give(found, talking.as_json, lambda: _show(found))
 
 
 def explain_model(
-    path: str,
-    data: str,
-    out: str | None,
-    repeats: int,
-    features: int,
-    seed: int,
-    reading: ReadingOptions,
-    judging: JudgingOptions,
+    path: str, data: str, options: ExplainOptions, reading: ReadingOptions, judging: JudgingOptions
 ) -> ExplainRecord:
-    """Explain the model of file `path` on `data`; with `out` write its page with the explanation."""
+    """Explain the model of file `path` on `data`; with --out write its page."""
     import numpy as np
 
     from pegasos.explaining import explain
@@ -90,6 +87,7 @@ def explain_model(
     from pegasos.program.tables.dataset import DATES, take
     from pegasos.program.terminal import option_values, outputs
 
+    out = options.out
     option_values.check_metric(judging)
     if out is not None:
         outputs.check_file(out, path, data, what="a page")
@@ -97,31 +95,32 @@ def explain_model(
     metric = saved.metric(judging)
     dataset = saved.labelled_rows(data, reading)
     y, known = saved.classes_of(dataset), saved.known_rows(dataset)
-    new = np.arange(len(y)) if known is None else np.flatnonzero(~known)
-    fresh = known is not None and len(new) >= _FEW_ROWS
+    rows = np.arange(len(y)) if known is None else np.flatnonzero(~known)
+    fresh = known is not None and len(rows) >= _FEW_ROWS
     if known is not None and not fresh:
-        console.say("note: nearly all of these rows were used in training: the importances show")
-        console.say("      what the model uses, not what helps it on new rows.")
-        new = np.arange(len(y))
+        console.say(
+            "note: nearly all of these rows are training rows: the importances describe what the "
+            "model uses, not what improves it on new rows."
+        )
+        rows = np.arange(len(y))
     training: Any = None
     if known is not None and known.any():
         own = np.flatnonzero(known)
         training = take(dataset, own).X, y[own], own
-    with console.working(f"shuffling {len(dataset.columns)} columns"):
+    with console.working(f"permuting {len(dataset.columns)} columns"):
         found = explain(
             saved.model.estimator,
-            take(dataset, new).X,
-            y[new],
+            take(dataset, rows).X,
+            y[rows],
             metric=metric,
-            repeats=repeats,
-            features=features,
+            repeats=options.repeats,
+            features=options.features,
             training=training,
             names=[column.name for column in dataset.columns],
-            random_state=seed,
+            random_state=options.seed,
         )
-    found = replace(
-        found, dates=[column.name for column in dataset.columns if column.kind in DATES]
-    )
+    dates = [column.name for column in dataset.columns if column.kind in DATES]
+    found = replace(found, dates=dates)
     if out is not None:
         with console.working(f"writing {out}"):
             page = report(path, dataset, source=data, explanation=found)
@@ -132,102 +131,88 @@ def explain_model(
 def _show(found: ExplainRecord) -> None:
     from pegasos.program.pages.explanation_section import metric_loss
 
-    explanation = found.explanation
-    kind = "outside its training rows" if found.new_rows else "that may include training rows"
-    value = metric_loss(explanation, explanation.figure.value)
-    rows_used = f"{explanation.rows} rows of {found.data} {kind}"
-    console.heading(f"{found.model} on {rows_used}: {explanation.metric} {value}", "")
+    explanation, metric = found.explanation, found.explanation.metric
+
+    def text(value: Any) -> str:
+        return metric_loss(explanation, value)
+
+    kind = "that are not training rows" if found.new_rows else "that may include training rows"
+    on = f"{explanation.rows} rows of {found.data} {kind}"
+    console.heading(f"{found.model} on {on}: {metric} {text(explanation.figure.value)}", "")
     rows = [
-        (
-            each.column,
-            metric_loss(explanation, each.value),
-            f"{metric_loss(explanation, each.low)} to {metric_loss(explanation, each.high)}",
-        )
+        (each.column, text(each.value), f"{text(each.low)} to {text(each.high)}")
         for each in explanation.importance[:_LINES]
     ]
-    console.table(("shuffled", f"{explanation.metric} worse by", "95 % interval"), rows)
+    console.table(("permuted column", f"loss in {metric}", "95 % interval"), rows)
     if len(explanation.importance) > _LINES:
         console.show(f"... and {len(explanation.importance) - _LINES} more columns in --json")
-    _show_curves(explanation)
+    _show_dependence(explanation)
     _show_effects(explanation)
-    _show_rows(explanation)
+    _show_support_vectors(explanation)
     if found.page is not None:
         console.show("", f"written: {found.page}")
 
 
-def _show_curves(explanation: Explanation) -> None:
+def _show_dependence(explanation: Explanation) -> None:
     for each in explanation.dependence:
         step = max(1, -(-len(each.values) // _POINTS))
-        values, shown = each.values[::step], [means[::step] for means in each.means[:_CLASSES]]
+        values = [_value(explanation, each.column, value) for value in each.values[::step]]
+        rows = [
+            (f"{each.what} of {label}", *map(_short, means[::step]))
+            for label, means in zip(each.classes, each.means[:_CLASSES], strict=False)
+        ]
         console.show()
-        head = (each.column, *(_shown(explanation, each.column, value) for value in values))
-        console.table(
-            head,
-            [
-                (f"{each.what} of {label}", *map(_short, line))
-                for label, line in zip(each.classes, shown, strict=False)
-            ],
-        )
+        console.table((each.column, *values), rows)
 
 
 def _show_effects(explanation: Explanation) -> None:
     from pegasos.program.pages.explanation_section import unit
 
-    if explanation.effects:
-        console.show()
-        rows = [
-            (
-                each.column,
-                unit(explanation, each.column) if each.value is None else each.value,
-                *map(_short, each.gains[:_CLASSES]),
-            )
-            for each in explanation.effects[: 2 * _LINES]
-        ]
-        console.table(
-            ("score gains", "", *(f"for {label}" for label in explanation.classes[:_CLASSES])),
-            rows,
-            left=2,
+    if not explanation.effects:
+        return
+    rows = [
+        (
+            each.column,
+            unit(explanation, each.column) if each.value is None else each.value,
+            *map(_short, each.gains[:_CLASSES]),
         )
+        for each in explanation.effects[: 2 * _LINES]
+    ]
+    console.show()
+    console.table(("coefficient", "unit", *_class_heads(explanation)), rows, left=2)
 
 
-def _show_rows(explanation: Explanation) -> None:
-    if explanation.deciding:
-        console.show()
-        rows = [
-            (
-                f"{each.number} of those learned from" if each.row is None else each.row + 1,
-                "" if each.label is None else each.label,
-                *map(_short, each.coefficients[:_CLASSES]),
-                ", ".join(
-                    f"{name} {_shown(explanation, name, value)}"
-                    for name, value in zip(explanation.columns[:6], each.values, strict=False)
-                    if value is not None
-                ),
-            )
-            for each in explanation.deciding
+def _show_support_vectors(explanation: Explanation) -> None:
+    rows = []
+    for each in explanation.deciding:
+        named = zip(explanation.columns[:6], each.values, strict=False)
+        values = [
+            f"{name} {_value(explanation, name, value)}"
+            for name, value in named
+            if value is not None
         ]
-        head = (
-            "deciding row",
-            "class",
-            *(f"for {label}" for label in explanation.classes[:_CLASSES]),
-            "values",
-        )
-        console.table(head, rows, left=2)
+        row = f"training row {each.number}" if each.row is None else each.row + 1
+        label = "" if each.label is None else each.label
+        rows.append((row, label, *map(_short, each.coefficients[:_CLASSES]), ", ".join(values)))
+    if rows:
+        console.show()
+        heads = ("support vector (row)", "class", *_class_heads(explanation), "values")
+        console.table(heads, rows, left=2)
 
 
-def _shown(explanation: Explanation, column: str, value: Any) -> str:
-    """A value of a column."""
+def _class_heads(explanation: Explanation) -> list[str]:
+    return [f"for {label}" for label in explanation.classes[:_CLASSES]]
+
+
+def _value(explanation: Explanation, column: str, value: Any) -> str:
+    """Return a value of a column as text."""
     from pegasos.program.tables.dates import day
 
     return day(value) if column in explanation.dates and value is not None else _short(value)
 
 
 def _short(value: Any) -> str:
-    """A number in few digits; large ones whole."""
-    return (
-        str(value)
-        if not isinstance(value, float)
-        else f"{value:.3g}"
-        if abs(value) < 1000
-        else f"{value:.0f}"
-    )
+    """Return a number with few digits."""
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"

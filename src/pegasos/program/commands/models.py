@@ -1,3 +1,5 @@
+"""List models, kernels and options with formulas and their names in scikit-learn."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -11,21 +13,26 @@ if TYPE_CHECKING:
     from pegasos.engine.kernels.base import Kernel
 
 PLACE = 70
-SHORT = "What can be trained, with formulas."
+SHORT = "List models and kernels with their formulas."
 
-_WORDS = {
+#: Options with their names in scikit-learn.
+_OPTIONS = {
     "--lam λ": "alpha of SGDClassifier; λ = 1/(C m), m training rows",
     "--C C": "C of SVC and LinearSVC",
     "--epochs N": "max_iter",
-    "--multiclass one-vs-one": "OneVsOneClassifier; what SVC does for several classes",
+    "--average yes": "average of SGDClassifier",
+    "--intercept no|free": "fit_intercept=False; free: not regularized, as in SVC",
+    "--multiclass one-vs-one": "OneVsOneClassifier, as in SVC",
     "--expand N": "PolynomialFeatures(N, include_bias=False)",
     "--landmarks N": "Nystroem(n_components=N): φ(x) = K(L,L)^(-1/2) K(L,x)",
-    "--scale standardize": "StandardScaler(); normalize: MinMaxScaler(); robust: RobustScaler()",
+    "--scale standardize": "StandardScaler()",
+    "--scale normalize": "MinMaxScaler()",
+    "--scale robust": "RobustScaler()",
 }
 
 
 def command(talking: OutputOptions) -> None:
-    """What can be trained, with formulas and scikit-learn's names for the same things.
+    """List models, kernels and options with formulas and their names in scikit-learn.
 
     \b
     Examples:
@@ -39,6 +46,7 @@ def command(talking: OutputOptions) -> None:
             "name": model.name,
             "step": model.step,
             "objective": model.objective,
+            "predictor": _predictor(model.name),
             "scikit-learn": model.in_scikit_learn,
         }
         for _, model in MODELS.values()
@@ -53,36 +61,44 @@ def command(talking: OutputOptions) -> None:
         for kind in KERNELS.values()
     ]
     if talking.as_json:
-        console.show_json({"models": models, "kernels": kernels, "words": _WORDS})
+        console.show_json({"models": models, "kernels": kernels, "words": _OPTIONS})
         return
     console.heading(
-        "Models (-m): s is the score w·x, or Σ a y K(x_i, x) with a kernel; y is ±1, one predictor a class",
+        "Models (-m). s is the score w·x, or Σ a y K(x_i, x) with a kernel; y is 1 or -1, with one "
+        "predictor per class",
         "",
     )
-    head = ("model", "step at a drawn example", "minimizes", "in scikit-learn")
-    console.table(head, [tuple(row.values()) for row in models], left=4)
+    head = ("model", "step on a drawn row", "minimizes", "predicts with", "in scikit-learn")
+    console.table(head, [tuple(row.values()) for row in models], left=5)
     console.show()
     console.heading(
-        "Kernels (--kernel): what stands in [ ] may be left out; 2s for a width is twice what suits the data",
+        "Kernels (--kernel). Parts in [ ] are optional; a width of 2s is twice the default of the "
+        "data",
         "",
     )
-    console.table(
-        ("kernel", "formula", "in scikit-learn"),
-        [tuple(row.values())[1:] for row in kernels],
-        left=3,
-        width=120,
-    )
+    heads = ("kernel", "formula", "in scikit-learn")
+    console.table(heads, [tuple(row.values())[1:] for row in kernels], left=3, width=120)
     console.show()
-    console.heading("Other options", "")
-    console.table(("here", "in scikit-learn"), _WORDS.items(), left=2)
+    console.heading("Options", "")
+    console.table(("option", "in scikit-learn"), _OPTIONS.items(), left=2)
+
+
+def _predictor(model: str) -> str:
+    """Return which vector a model predicts with by default."""
+    average = MODELS[model][0].usual_average
+    if average is None:
+        return "the optimum"
+    return "mean of all steps" if average == 1 else f"mean of the last {100 * average:g} %"
 
 
 def _form(kind: type[Kernel]) -> str:
-    """How --kernel names a kernel and its parameters."""
-    others = [each.name for each in dataclasses.fields(kind) if each.name != kind.main]
-    main = (
-        ""
-        if kind.main is None
-        else f"[:{'|'.join([kind.main, *(f'{name}=' + name[0] for name in kind.alternatives)])}]"
+    """Return the form of a kernel and its parameters in --kernel."""
+    others = "".join(
+        f"[:{each.name}={each.name[0]}]"
+        for each in dataclasses.fields(kind)
+        if each.name != kind.main
     )
-    return kind.name + main + "".join(f"[:{name}={name[0]}]" for name in others)
+    if kind.main is None:
+        return kind.name + others
+    mains = [kind.main, *(f"{name}={name[0]}" for name in kind.alternatives)]
+    return f"{kind.name}[:{'|'.join(mains)}]{others}"

@@ -1,4 +1,4 @@
-"""Predict new rows with a saved model, block by block: neither file is held in memory as a whole."""
+"""Predict new rows with a saved model, block by block: no file is held in memory as a whole."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import csv
 import itertools
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TextIO
 
 from pegasos.program.errors import UsageError
 from pegasos.program.terminal import console
@@ -16,7 +17,8 @@ from pegasos.program.terminal.options import (
     ModelFile,
     OutputOptions,
     ReadingOptions,
-    option,
+    choice,
+    choices,
 )
 
 if TYPE_CHECKING:
@@ -27,21 +29,29 @@ PLACE = 40
 SHORT = "Predict labels, scores or probabilities of new rows."
 
 
+@dataclass(frozen=True)
+class PredictOptions:
+    """Options for the output of `predict`."""
+
+    out: str = choice("FILE", "CSV file; - for standard output.", "--out", "-o", default="-")
+    what: str = choice(
+        "labels|scores|probabilities", "Values to write besides the labels.", default="labels"
+    )
+    keep: list[str] = field(
+        default_factory=list,
+        metadata=choices("COLUMN", "Copy a column to the output, such as an ID; repeatable."),
+    )
+
+
 def command(
     model: ModelFile,
     data: Data,
+    options: PredictOptions,
     reading: ReadingOptions,
     talking: OutputOptions,
-    out: Annotated[str, option("FILE", "CSV file; - is standard output.", "--out", "-o")] = "-",
-    what: Annotated[
-        str, option("labels|scores|probabilities", "What to write beside the label of each row.")
-    ] = "labels",
-    keep: Annotated[
-        list[str], option("COLUMN", "Carry a column along as it is, such as an ID; repeatable.")
-    ] = [],  # noqa: B006
     memory: Memory = None,
 ) -> None:
-    """Predict labels, scores or probabilities of new rows, in their order; files larger than memory are streamed.
+    """Predict labels, scores or probabilities of new rows, in their order; large files are streamed.
 
     \b
     Examples:
@@ -49,64 +59,64 @@ def command(
       cat new.csv | pegasos predict my.model - > labels.csv
       pegasos predict my.model new.csv --what probabilities --keep customer_id
 
-    Columns are matched by name, in any order, and further columns are ignored. Scores of two classes are one column, positive for
-    the second class. Logistic models have probabilities, and all models chosen by tune, which calibrates them. A threshold chosen
-    by tune decides the label. With --json each row is one line of JSON.
+    Columns are matched by name in any order; further columns are ignored. Scores of two classes
+    are one column, positive for the second class. Logistic models and all models chosen by tune
+    have probabilities. A threshold chosen by tune decides the label. With --json each row is one
+    line of JSON.
     """
-    rows = predict(model, data, out, what, talking.as_json, reading, memory, tuple(keep))
-    if out != "-":
-        console.say(f"{rows} rows: {out}")
+    rows = predict(model, data, options, talking.as_json, reading, memory)
+    if options.out != "-":
+        console.say(f"{rows} rows: {options.out}")
 
 
 def predict(
     path: str,
     data: str,
-    out: str,
-    what: str,
+    options: PredictOptions,
     as_json: bool,
     reading: ReadingOptions,
     memory: str | None,
-    keep: tuple[str, ...] = (),
 ) -> int:
     """Write a line for each row of `data`, kept columns first; return the number of rows."""
     from pegasos.program.saved_models import SavedModel
     from pegasos.program.terminal import option_values, outputs
 
+    out, what, keep = options.out, options.what, tuple(options.keep)
     if what not in ("labels", "scores", "probabilities"):
         raise UsageError(f"--what must be labels, scores or probabilities, got {what!r}.")
     option_values.check_memory(memory)
     if out != "-":
         outputs.check_file(out, path, data)
     saved = SavedModel.open(path, memory)
-    head, columns_of_rows = _columns(saved, what)
+    names, columns_of = _columns(saved, what)
     parts = saved.rows(data, reading, keep)
     first = list(itertools.islice(parts, 1))  # errors of the data come before any output
     if keep and any(not part.kept for part in first):
         raise UsageError(
             f"--keep needs a table with named columns (CSV, Parquet); {data} has none."
         )
-    head = [*(first[0].kept if first else keep), *head]
+    head = [*(first[0].kept if first else keep), *names]
     count, unseen = 0, dict[str, Counter[str]]()
     with outputs.open_output(out) as file, console.working(f"predicting {data}"):
         write = _json_lines(file, head) if as_json else _csv_lines(file, head)
         for part in itertools.chain(first, parts):
-            write([*part.kept.values(), *columns_of_rows(part)])
+            write([*part.kept.values(), *columns_of(part)])
             count += len(part)
             for name, words in saved.unseen_words(part):
                 unseen.setdefault(name, Counter()).update(words)
-    _tell_unseen(unseen)
+    _report_unseen(unseen)
     return count
 
 
-def _tell_unseen(unseen: dict[str, Counter[str]]) -> None:
-    """Report words that no training row has; each is encoded as zeros."""
+def _report_unseen(unseen: dict[str, Counter[str]]) -> None:
+    """Report categories that no training row has; each is encoded as zeros."""
     from pegasos.program.tables.messages import listed, shown
 
     for name, words in unseen.items():
         if rows := words.total():
             console.say(
-                f"column {shown(name)}: {rows} row{'s have' if rows > 1 else ' has'} a category that the model was not "
-                f"trained on ({listed(words, 5)}), and counts for nothing"
+                f"column {shown(name)}: {rows} row{'s have' if rows > 1 else ' has'} a category "
+                f"that is not in the training rows ({listed(words, 5)}); it is ignored"
             )
 
 
@@ -123,25 +133,20 @@ def _columns(
         return ["label"], lambda rows: [labels_of(estimator, rows, saved.name).tolist()]
     if what == "probabilities" and not learner.has_probabilities:
         raise UsageError(
-            f"this model ({model_of(learner).name}) has no probabilities: logistic models and models chosen by "
-            "`pegasos tune` have them. --what scores works for every model."
+            f"this model ({model_of(learner).name}) has no probabilities; logistic models and "
+            "models chosen by `pegasos tune` have them. --what scores works for every model."
         )
     classes = saved.model.classes.tolist()
-    binary = what == "scores" and len(classes) == 2
-    names = (
-        ["score"]
-        if binary
-        else [f"{'score' if what == 'scores' else 'p'}_{label}" for label in classes]
-    )
+    names = [f"{'score' if what == 'scores' else 'p'}_{label}" for label in classes]
+    if what == "scores" and len(classes) == 2:
+        names = ["score"]
 
     def fill(rows: Dataset) -> list[list[Any]]:
         scores = scores_of(estimator, rows, saved.name)
         p = probabilities_of(estimator, rows, scores) if what == "probabilities" else None
         values = scores if p is None else p
-        return [
-            learner.labels_of(scores).tolist(),
-            *(column.tolist() for column in values.reshape(len(values), -1).T),
-        ]
+        columns = values.reshape(len(values), -1).T.tolist()
+        return [learner.labels_of(scores).tolist(), *columns]
 
     return ["label", *names], fill
 

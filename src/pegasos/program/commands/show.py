@@ -1,5 +1,8 @@
+"""Show the card of a saved model."""
+
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pegasos.program.terminal import console
@@ -9,11 +12,11 @@ if TYPE_CHECKING:
     from pegasos.program.records.models import ModelCard, ShownModel
 
 PLACE = 60
-SHORT = "A model's card."
+SHORT = "Show how a model was made."
 
 
 def command(model: ModelFile, talking: OutputOptions) -> None:
-    """A model's card: what it is, what it was trained on, its errors, and the command that made it.
+    """Show a model's pipeline, training data, errors, and the command that made it.
 
     \b
     Examples:
@@ -42,40 +45,36 @@ def _show(found: ShownModel, card: ModelCard) -> None:
 
     console.heading(f"{found.model}: {found.learner.learner}")
     show_learner(found.learner)
-    lines = {"pipeline": " -> ".join(found.steps), "features": _some(found.columns, 8)}
-    if card.classes:
-        lines["classes"] = _some(
-            [f"{label} ({count})" for label, count in card.classes.items()], 10
-        )
-    if card.data is not None:
-        lines["data"] = (
-            f"{card.data.name}, {card.data.rows} rows, fingerprint {card.data.fingerprint[:12]}"
-        )
-    if card.split is not None:
-        dropped = (card.refitted_rows or card.split.train_rows) - card.split.learned_rows
-        training = (
-            f"{card.split.train_rows} training{f' without {dropped} outliers' if dropped else ''}"
-        )
-        lines["rows"] = (
-            f"{training}, {card.split.test_rows} test ({card.split.kind}, seed {card.split.seed})"
-        )
-    if card.refitted_rows is not None:
-        lines["refitted"] = (
-            f"on all {card.refitted_rows} rows, after the errors below were measured with the training rows alone"
-        )
-    if card.calibration is not None:
-        own = card.calibration == "own"
-        lines["probabilities"] = (
-            "its own" if own else f"by {card.calibration} calibration on out-of-fold scores"
-        )
-    if card.threshold is not None:
-        lines["threshold"] = f"{card.threshold.value:.4g}, chosen for {card.threshold.aim}"
-    lines["made"] = f"{card.created or 'unknown'} by {card.command or 'Python'}"
-    lines["versions"] = ", ".join(f"{name} {version}" for name, version in found.versions.items())
-    console.show(*(f"  {name}: {value}" for name, value in lines.items()))
+    console.show(*(f"  {name}: {value}" for name, value in _lines(found, card)))
     if card.errors:
         console.show()
         show_errors(card.errors)
+
+
+def _lines(found: ShownModel, card: ModelCard) -> Iterator[tuple[str, str]]:
+    yield "pipeline", " -> ".join(found.steps)
+    yield "features", _some(found.columns, 8)
+    if card.classes:
+        yield "classes", _some([f"{label} ({rows})" for label, rows in card.classes.items()], 10)
+    if (data := card.data) is not None:
+        yield "data", f"{data.name}, {data.rows} rows, fingerprint {data.fingerprint[:12]}"
+    if (split := card.split) is not None:
+        excluded = (card.refitted_rows or split.train_rows) - split.learned_rows
+        training = (
+            f"{split.train_rows} training{f' ({excluded} outliers excluded)' * bool(excluded)}"
+        )
+        yield "rows", f"{training}, {split.test_rows} test ({split.kind}, seed {split.seed})"
+    if card.refitted_rows is not None:
+        yield "refitted", f"on all {card.refitted_rows} rows; the errors below are from before"
+    if (kind := card.calibration) is not None:
+        yield (
+            "probabilities",
+            "of the model itself" if kind == "own" else f"{kind} calibration of out-of-fold scores",
+        )
+    if (threshold := card.threshold) is not None:
+        yield "threshold", f"{threshold.value:.4g}, chosen for {threshold.aim}"
+    yield "made", f"{card.created or 'unknown'} by {card.command or 'Python'}"
+    yield "versions", ", ".join(f"{name} {version}" for name, version in found.versions.items())
 
 
 def _some(names: list[str], most: int) -> str:

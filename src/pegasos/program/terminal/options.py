@@ -58,10 +58,10 @@ def option(
 
 def choice(metavar: str | None, text: str, *names: str, default: Any = None, **limits: Any) -> Any:
     """Return the field of a dataclass of options."""
-    return field(default=default, metadata=_as_option(metavar, text, *names, **limits))
+    return field(default=default, metadata=choices(metavar, text, *names, **limits))
 
 
-def _as_option(
+def choices(
     metavar: str | None, text: str, *names: str, panel: str | None = None, **limits: Any
 ) -> dict[str, Any]:
     """Return the metadata of a field; its section is by default that of the dataclass."""
@@ -103,17 +103,17 @@ class ReadingOptions:
         panel=COMMON,
     )
     drop: list[str] = field(
-        default_factory=list, metadata=_as_option("COLUMN", "Exclude a column; repeatable.")
+        default_factory=list, metadata=choices("COLUMN", "Exclude a column; repeatable.")
     )
     group: str | None = choice("COLUMN", "Keep rows of one group together in every split.")
     weight: str | None = choice("COLUMN", "Weight rows by this column (>= 0).")
     text: list[str] = field(
         default_factory=list,
-        metadata=_as_option("COLUMN", "Read numbers, dates or IDs as categories; repeatable."),
+        metadata=choices("COLUMN", "Read numbers, dates or IDs as categories; repeatable."),
     )
     number: list[str] = field(
         default_factory=list,
-        metadata=_as_option("COLUMN", "Keep a likely ID or a date column as numbers; repeatable."),
+        metadata=choices("COLUMN", "Keep a likely ID or a date column as numbers; repeatable."),
     )
     pool: bool = choice(
         None, "Use all rows alike, without the file's own test group.", "--pool", default=False
@@ -137,7 +137,7 @@ class LearningOptions:
     panel: ClassVar[str] = "Model"
 
     kernel: list[str] = field(
-        default_factory=list, metadata=_as_option("KERNEL", KERNEL_GRAMMAR, panel=COMMON)
+        default_factory=list, metadata=choices("KERNEL", KERNEL_GRAMMAR, panel=COMMON)
     )
     cost: str | None = choice("C", "SVC's C; λ = 1/(C m) for m training rows.", "--C", panel=COMMON)
     lam: str | None = choice("λ", _of("lam", "Regularization λ instead of C"), "--lam")

@@ -109,9 +109,9 @@ def command(
     """
     from pegasos.program.commands.tune.search import TuneJob
     from pegasos.program.commands.tune.tuning import tune
+    from pegasos.program.commands.tune.view import show_tune
     from pegasos.program.datasets import stem
     from pegasos.program.records.codec import to_json
-    from pegasos.program.views import show_tune
 
     folder = out if out is not None else f"runs/{stem(data)}"
     asked = (learning, reading, running, page, refit_all, threshold, sample, where)
