@@ -65,7 +65,7 @@ def _lines(found: ShownModel, card: ModelCard) -> Iterator[tuple[str, str]]:
         )
         yield "rows", f"{training}, {split.test_rows} test ({split.kind}, seed {split.seed})"
     if card.refitted_rows is not None:
-        yield "refitted", f"on all {card.refitted_rows} rows; the errors below are from before"
+        yield "refitted", f"on all {card.refitted_rows} rows, after the errors below were measured"
     if (kind := card.calibration) is not None:
         yield (
             "probabilities",
