@@ -225,11 +225,11 @@ def test_errors_name_the_block(rows: Any, client: Client) -> None:
     hole = X.copy()
     hole[250, 1] = np.nan
     for given, message in (
-        ((da.from_array(hole, chunks=(100, -1)), b), "block 2 of X holds NaN"),
+        ((da.from_array(hole, chunks=(100, -1)), b), "block 2 of X: Input X contains NaN"),
         ((A, da.from_array(y, chunks=100)[:500]), "X has 600 rows, y has 500"),
         (
             ([dask.delayed(X)] * 2, [dask.delayed(y), dask.delayed(y[:9])]),
-            "block 1: X has 600 rows, y has the shape",
+            "block 1: X has 600 rows, y has 9",
         ),
         (([dask.delayed(X)] * 2, [dask.delayed(y)]), "X has 2 blocks, y has 1"),
         (
@@ -238,7 +238,7 @@ def test_errors_name_the_block(rows: Any, client: Client) -> None:
         ),
         (
             ([dask.delayed(X), dask.delayed(X[0])], [dask.delayed(y)] * 2),
-            "block 1 of X has 1 dimensions",
+            "block 1 of X: Expected 2D array, got 1D array",
         ),
         (
             ([dask.delayed(X)] * 2, [dask.delayed(y), dask.delayed(np.zeros(600))]),
@@ -250,7 +250,7 @@ def test_errors_name_the_block(rows: Any, client: Client) -> None:
         ((A[:0], b[:0]), "X has no rows"),
         (
             (da.from_array(X.astype(str), chunks=(100, -1)) + "x", b),
-            "block . of X holds something that is not a number",
+            "block . of X: could not convert string to float",
         ),
     ):
         with pytest.raises(ValueError, match=message):

@@ -166,7 +166,10 @@ def test_what_came_over_the_network_has_the_same_bits(rows: Any) -> None:
             else sparse.csr_matrix((unaligned(csr.data), csr.indices, csr.indptr), csr.shape)
         )
         one, other = (
-            blocks.work_on(blocks.Coded(*given), pickle.dumps((_look, (True, orders, 1, True))))
+            blocks.run(
+                blocks.BlockRows(*given),
+                pickle.dumps(("map_sum", (_look, True, orders, 1, True))),
+            )
             for given in (
                 (each, codes, np.ones(600)),
                 (moved, unaligned(codes), unaligned(np.ones(600))),

@@ -8,13 +8,11 @@ import dask
 import numpy as np
 from distributed import Client
 from scipy import sparse
-from sklearn.utils.validation import check_is_fitted
 
-from pegasos.dask import blocks
-from pegasos.dask.connection import current_client, localized
-from pegasos.dask.prediction import lazily
+from pegasos.dask import inputs
+from pegasos.dask.local import lazily, localized
+from pegasos.dask.passes import current_client, results
 from pegasos.engine.kernels.landmarks import SAMPLE
-from pegasos.learners.cluster_tasks import guarded, results_of
 from pegasos.learners.connected import Connected
 from pegasos.learners.task import draw_seed
 from pegasos.nystroem import Nystroem
@@ -105,7 +103,7 @@ class DaskNystroem(Connected, Nystroem):
         rows, positions = _sample(current_client(self.client), X, max(SAMPLE, self.landmarks), seed)
         super().fit(rows)
         self.landmark_indices_ = positions[self.landmark_indices_]
-        blocks.name_features(self, X)
+        inputs.name_features(self, X)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -128,46 +126,26 @@ class DaskNystroem(Connected, Nystroem):
 
         It serves rows in memory and model files.
         """
-        check_is_fitted(self)
         return localized(self, Nystroem)
 
 
 def _sample(client: Client, X: Any, most: int, seed: int) -> tuple[Any, Array]:
-    """Draw at most `most` rows uniformly from all blocks.
-
-    Returns
-    -------
-    rows : ndarray or sparse matrix
-        The drawn rows, in their original order.
-    positions : ndarray
-        Their positions among all rows.
-    """
-    pieces = [dask.delayed(piece) for (piece, *_) in blocks.split(X)]
-    counts = np.array(_results(client, [dask.delayed(_count)(piece) for piece in pieces]))
+    """Return at most `most` rows drawn uniformly from all blocks, and their positions, in order."""
+    parts = [dask.delayed(part) for (part, *_) in inputs.split(X)]
+    counts = np.array(results(client, [dask.delayed(_count)(part) for part in parts]))
     total = int(counts.sum())
     if not total:
         raise ValueError("X has no rows: all its blocks are empty.")
     generator = np.random.default_rng(seed)
-    positions = (
-        np.arange(total) if total <= most else np.sort(generator.choice(total, most, replace=False))
-    )
-    parts = np.split(positions, np.searchsorted(positions, np.cumsum(counts)[:-1]))
-    starts = np.cumsum(counts) - counts
-    asked = [
-        (piece, part - start)
-        for piece, part, start in zip(pieces, parts, starts, strict=True)
-        if len(part)
-    ]
-    found = _results(client, [dask.delayed(_take)(piece, part) for piece, part in asked])
-    return (
-        sparse.vstack(found, format="csr") if sparse.issparse(found[0]) else np.concatenate(found)
-    ), positions
-
-
-def _results(client: Client, lazy: list[Any]) -> list[Any]:
-    futures = client.compute(lazy)
-    with guarded(client, futures):
-        return results_of(client, futures)
+    drawn = total > most
+    positions = np.sort(generator.choice(total, most, replace=False)) if drawn else np.arange(total)
+    ends = np.cumsum(counts)
+    places = np.split(positions, np.searchsorted(positions, ends[:-1]))
+    each = zip(parts, places, ends - counts, strict=True)
+    lazy = [dask.delayed(_take)(part, place - start) for part, place, start in each if len(place)]
+    found = results(client, lazy)
+    is_sparse = sparse.issparse(found[0])
+    return sparse.vstack(found, format="csr") if is_sparse else np.concatenate(found), positions
 
 
 def _count(rows: Any) -> int:

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
-from distributed import Client, Future
+from distributed import Client, Future, get_client
 
 from pegasos.dask import blocks
 from pegasos.engine.rows.blocks import Part
@@ -34,21 +34,18 @@ ROOM = 1 << 32
 class ClusterPasses:
     """Passes over coded blocks on a cluster.
 
-    `kept` blocks are futures on the workers; others are lazy objects, recomputed from their source
-    in every pass.
+    Blocks are futures on the workers, or lazy objects, recomputed from their source in every pass.
     """
 
-    def __init__(
-        self, client: Client, coded: Sequence[Any], width: int, kept: bool, row_bytes: float
-    ) -> None:
+    def __init__(self, client: Client, coded: Sequence[Any], width: int, row_bytes: float) -> None:
         self.client, self.width = client, width
         self.row_bytes, self.room = row_bytes, min(ROOM, budget_bytes(None))
         self.count = 0
-        self._coded, self._kept = list(coded), kept
+        self._coded = list(coded)
 
     def map_sum(self, work: Any, *arguments: Any) -> Part:
         """Return the sum of ``work(block, *arguments)`` over all blocks."""
-        tasks, parts = self._tasks(blocks.work_on, (work, arguments))
+        tasks, parts = self._tasks("map_sum", (work, *arguments))
         while len(parts) > 1:
             groups = [parts[start : start + FAN_IN] for start in range(0, len(parts), FAN_IN)]
             sums = {
@@ -62,12 +59,11 @@ class ClusterPasses:
 
     def map_join(self, work: Any, join: Any, *arguments: Any) -> Any:
         """Return the joined results of ``work(block, *arguments)`` for all blocks, in order."""
-        return join(
-            self._results(*self._tasks(blocks.join_on, (work, join, arguments)), results_as_done)
-        )
+        tasks, parts = self._tasks("map_join", (work, join, *arguments))
+        return join(self._results(tasks, parts, results_as_done))
 
     def _tasks(
-        self, task: Any, given: tuple[Any, ...]
+        self, method: str, given: tuple[Any, ...]
     ) -> tuple[dict[Any, Any], list[tuple[str, int]]]:
         """Return a task for each block, with the keys of the results.
 
@@ -77,13 +73,13 @@ class ClusterPasses:
         self.count += 1
         number = uuid4().hex
         tasks: dict[Any, Any] = {}
-        held: Any = pickle.dumps(given)
-        if len(held) > LARGE:
-            tasks[f"hold-{number}", 0] = (blocks.hold, held)
-            held = (f"hold-{number}", 0)
-        parts = [(f"{task.__name__}-{number}", place) for place in range(len(self._coded))]
+        packed: Any = pickle.dumps((method, given))
+        if len(packed) > LARGE:
+            tasks[f"hold-{number}", 0] = (blocks.hold, packed)
+            packed = (f"hold-{number}", 0)
+        parts = [(f"{method}-{number}", place) for place in range(len(self._coded))]
         for part, coded in zip(parts, self._coded, strict=True):
-            tasks[part] = (task, coded.key if isinstance(coded, Delayed) else coded, held)
+            tasks[part] = (blocks.run, coded.key if isinstance(coded, Delayed) else coded, packed)
         return tasks, parts
 
     def _results(
@@ -99,3 +95,23 @@ class ClusterPasses:
         with guarded(self.client, futures):
             futures += self.client.get(graph, parts, sync=False)
             return list(fetch(self.client, futures))
+
+
+def results(client: Client, lazy: list[Any]) -> list[Any]:
+    """Compute lazy objects; the tasks are cancelled if this is interrupted."""
+    futures = client.compute(lazy)
+    with guarded(client, futures):
+        return list(results_of(client, futures))
+
+
+def current_client(client: Any) -> Client:
+    """Return the given client, or the current one."""
+    if client is not None:
+        return client
+    try:
+        return get_client()
+    except ValueError:
+        raise ValueError(
+            "no Dask client: make one first, client = distributed.Client(...), "
+            "or give it as client=."
+        ) from None

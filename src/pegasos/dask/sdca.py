@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
-from pegasos.dask import blocks, prediction
-from pegasos.dask.connection import current_client, localized
+from pegasos.dask import inputs
+from pegasos.dask.local import lazily, localized
+from pegasos.dask.passes import current_client
 from pegasos.dask.table import Table, open_table
 from pegasos.learners.catalogue import ONE_VS_REST
 from pegasos.learners.connected import Connected
@@ -117,28 +117,15 @@ class DaskSDCA(Connected, SDCA):
         """
         self._check_parameters()
         table = open_table(current_client(self.client), X, y, sample_weight, self.memory)
-        return self.fit_table(table, X)
+        return self._fit_table(table, X)
 
-    def fit_table(self, table: Table, X: Any) -> DaskSDCA:
-        """Fit the classifier to a validated table.
-
-        Parameters
-        ----------
-        table : Table
-            Coded blocks with the statistics of the first pass.
-        X : Dask array, Dask DataFrame or list of delayed objects
-            Rows of the table as given by the user; they provide feature names.
-
-        Returns
-        -------
-        DaskSDCA
-            The fitted classifier.
-        """
+    def _fit_table(self, table: Table, X: Any) -> DaskSDCA:
+        """Fit the classifier to a validated table; X provides feature names."""
         self._check_parameters()
         counted = (table.whole.sums, table.rows, table.whole.present, table.reach)
         done = fit_in_passes(self, table.passes, table.classes, *counted, table.dtype)
         self.plan_ = table.plan(done)
-        blocks.name_features(self, X)
+        inputs.name_features(self, X)
         warn_if_late(self, self.coef_.dtype == np.float32)
         return self
 
@@ -147,7 +134,6 @@ class DaskSDCA(Connected, SDCA):
 
         It serves rows in memory and model files.
         """
-        check_is_fitted(self)
         return localized(self, SDCA)
 
     def decision_function(self, X: Any) -> Any:
@@ -163,35 +149,13 @@ class DaskSDCA(Connected, SDCA):
         Dask array, list of delayed objects, or ndarray
             Scores of shape (n_rows,) for two classes and (n_rows, n_classes) for more.
         """
-        return prediction.lazily(self.to_local(), "decision_function", X)
+        return lazily(self.to_local(), "decision_function", X)
 
     def predict(self, X: Any) -> Any:
-        """Return the predicted class of each row, lazily for lazy rows.
-
-        Parameters
-        ----------
-        X : Dask array, Dask DataFrame, list of delayed objects, or array-like
-            Rows.
-
-        Returns
-        -------
-        Dask array, list of delayed objects, or ndarray
-            Predicted classes.
-        """
-        return prediction.lazily(self.to_local(), "predict", X)
+        """Return the predicted class of each row; see `decision_function`."""
+        return lazily(self.to_local(), "predict", X)
 
     @available_if(gives_probabilities)
     def predict_proba(self, X: Any) -> Any:
-        """Return σ(score) of each class, normalized over the classes, lazily for lazy rows.
-
-        Parameters
-        ----------
-        X : Dask array, Dask DataFrame, list of delayed objects, or array-like
-            Rows.
-
-        Returns
-        -------
-        Dask array, list of delayed objects, or ndarray
-            Probabilities of shape (n_rows, n_classes).
-        """
-        return prediction.lazily(self.to_local(), "predict_proba", X)
+        """Return σ(score) of each class, normalized over the classes; see `decision_function`."""
+        return lazily(self.to_local(), "predict_proba", X)

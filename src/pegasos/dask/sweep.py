@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from pegasos.dask.blocks import Counted, DrawnFolds
-from pegasos.dask.connection import current_client
+from pegasos.dask.passes import current_client
 from pegasos.dask.sdca import DaskSDCA
 from pegasos.dask.table import Table, open_table
 from pegasos.dask.tally import FoldPredictors, Scorer, tally
@@ -25,8 +26,8 @@ from pegasos.search.grid import Cell, make_cells
 from pegasos.search.settings import Setting
 
 Array = np.ndarray[Any, Any]
-#: Certified predictors of each cell, by fold and column.
-Answers = dict[int, list[list[Certified]]]
+#: Certified predictors by cell, fold and column.
+Answers = list[list[list[Certified]]]
 
 
 class DaskSweepCV(CellSearch):
@@ -140,16 +141,22 @@ class DaskSweepCV(CellSearch):
         self.n_splits_ = len(table.training)
         _check_folds(table)
         scorers = _settled(scorers, table) if isinstance(scorers, Metric) else scorers
-        answers, methods = self._run(cells, table)
-        counts = self._count(table, answers)
+        answers, seconds, methods = _solve(cells, table)
+        counts = {"test": _count(table, answers, inside=False)}
+        if self.return_train_score:
+            counts["train"] = _count(table, answers, inside=True)
         self.passes_ = 1 + table.passes.count  # the first pass counts classes
         self.plan_ = table.plan(f"{methods}, {self.passes_} passes over the rows")
         self.time_ = time.perf_counter() - begin
-        self._choose(cells, table, answers, counts, Scorer(scorers, table.classes), metric)
+        self.counts_ = counts["test"].astype(np.int64)
+        self.objective_, self.dual_objective_ = _objectives(cells, table, answers)
+        self.cells_, self.settings_ = cells, [cell.setting for cell in cells]
+        scores = self._scores(counts, seconds, Scorer(scorers, table.classes))
+        self._choose(answers, scores, metric)
         self.scorer_ = getattr(scorers, "_scorers", scorers)
         if self.refit:
             again = time.perf_counter()
-            self.best_estimator_ = clone(cells[self.best_index_].estimator).fit_table(table, X)
+            self.best_estimator_ = clone(cells[self.best_index_].estimator)._fit_table(table, X)
             self.refit_time_ = time.perf_counter() - again
             if hasattr(self.best_estimator_, "feature_names_in_"):
                 self.feature_names_in_ = self.best_estimator_.feature_names_in_
@@ -163,109 +170,42 @@ class DaskSweepCV(CellSearch):
             raise ValueError(f"cv={self.cv}: there must be at least 2 folds.")
         return DrawnFolds(int(self.cv), draw_seed(self.random_state))
 
-    def _run(self, cells: list[Cell], table: Table) -> tuple[Answers, str]:
-        """Return the predictors of all cells, folds and classes, and the methods used."""
-        groups: dict[Setting, list[Cell]] = {}
-        for cell in cells:
-            groups.setdefault(replace(cell.setting, lam=None, C=None), []).append(cell)
-        answers: Answers = {}
-        self._seconds: dict[int, float] = {}
-        methods = []
-        for group in groups.values():
+    def _scores(
+        self, counts: dict[str, Array], seconds: list[float], score: Scorer
+    ) -> list[dict[str, Any]]:
+        """Return scores and times of each cell and fold, as GridSearchCV collects them."""
+        found: list[dict[str, Any]] = []
+        for number, fold in product(range(len(seconds)), range(self.n_splits_)):
             begin = time.perf_counter()
-            group.sort(key=lambda cell: -cell.learner._lam_for(1.0))
-            folds = [
-                _chains(group, table, fold, counted) for fold, counted in enumerate(table.training)
-            ]
-            method, found = solve(
-                group[0].learner, table.passes, [chain for chains in folds for chain in chains]
-            )
-            methods.append(method)
-            rest = iter(found)
-            by_fold = [[next(rest) for _ in chains] for chains in folds]
-            for place, cell in enumerate(group):
-                answers[cell.number] = [[chain[place] for chain in chains] for chains in by_fold]
-                self._seconds[cell.number] = (time.perf_counter() - begin) / len(group) / len(folds)
-        return answers, ", ".join(dict.fromkeys(methods))
+            own = {f"{part}_scores": score(counts[part][number, fold]) for part in counts}
+            times = {"fit_time": seconds[number], "score_time": time.perf_counter() - begin}
+            found.append(own | times)
+        return found
 
-    def _count(self, table: Table, answers: Answers) -> tuple[Array, Array | None]:
-        """Return the confusion matrices of test parts and, if requested, of training parts."""
-        asked = []
-        for fold, counted in enumerate(table.training):
-            found = [answers[number][fold] for number in sorted(answers)]
-            vectors = np.array(
-                [[np.append(each.vector, each.bias) for each in columns] for columns in found]
-            )
-            asked.append(FoldPredictors(np.flatnonzero(counted.counts), vectors))
-        given = (asked, len(table.classes))
-        tested = table.passes.map_sum(tally, *given, False).sums[0]
-        return tested, table.passes.map_sum(tally, *given, True).sums[
-            0
-        ] if self.return_train_score else None
-
-    def _choose(
-        self,
-        cells: list[Cell],
-        table: Table,
-        answers: Answers,
-        counts: tuple[Array, Array | None],
-        score: Scorer,
-        metric: Any,
-    ) -> None:
-        tested, trained = counts
-        out = []
-        for cell in cells:
-            for fold in range(self.n_splits_):
-                begin = time.perf_counter()
-                own = {"test_scores": score(tested[cell.number, fold])}
-                if trained is not None:
-                    own["train_scores"] = score(trained[cell.number, fold])
-                times = {
-                    "fit_time": self._seconds[cell.number],
-                    "score_time": time.perf_counter() - begin,
-                }
-                out.append({**own, **times})
-        results = self._format_results([cell.params for cell in cells], self.n_splits_, out)
-        gaps = np.array(
-            [
-                [max(each.relative for each in fold) for fold in answers[cell.number]]
-                for cell in cells
-            ]
-        )
+    def _choose(self, answers: Answers, scores: list[dict[str, Any]], metric: Any) -> None:
+        """Set the results and the best cell, and warn of cells above their tolerance."""
+        cells = self.cells_
+        results = self._format_results([cell.params for cell in cells], self.n_splits_, scores)
+        gaps = np.array([[max(each.relative for each in own) for own in cell] for cell in answers])
         results |= {f"split{fold}_gap": gaps[:, fold] for fold in range(self.n_splits_)}
         results["mean_gap"] = gaps.mean(axis=1)
-        self.counts_ = tested.astype(np.int64)
-        self._keep_certificates(cells, table, answers)
-        self.cells_, self.settings_ = cells, [cell.setting for cell in cells]
-        self.multimetric_ = isinstance(out[0]["test_scores"], dict)
+        self.multimetric_ = isinstance(scores[0]["test_scores"], dict)
         if callable(self.scoring) and self.multimetric_:
-            self._check_refit_for_multimetric(out[0]["test_scores"])
+            self._check_refit_for_multimetric(scores[0]["test_scores"])
             metric = self.refit
         self._choose_best(cells, results, metric)
-        late = int((gaps > np.array([[cell.learner.tol] for cell in cells])).any(axis=1).sum())
-        if late:
-            warn_user(CellsNotConverged(late, len(cells)))
-
-    def _keep_certificates(self, cells: list[Cell], table: Table, answers: Answers) -> None:
-        columns = len(column_codes(len(table.classes)))
-        self.objective_, self.dual_objective_ = np.full(
-            (2, len(cells), self.n_splits_, columns), np.nan
-        )
-        for cell in cells:
-            for fold, counted in enumerate(table.training):
-                own = answers[cell.number][fold]
-                lam = training_lam(cell.learner, table.classes, counted.sums)
-                places = _codes(counted) if columns > 1 else np.array([0])
-                self.objective_[cell.number, fold, places] = [lam * each.primal for each in own]
-                self.dual_objective_[cell.number, fold, places] = [lam * each.bound for each in own]
+        tol = np.array([[cell.learner.tol] for cell in cells])
+        if late := np.count_nonzero((gaps > tol).any(axis=1)):
+            warn_user(CellsNotConverged(int(late), len(cells)))
 
 
 def _check(cells: list[Cell]) -> None:
     for cell in cells:
         if not isinstance(cell.estimator, DaskSDCA):
             raise ValueError(
-                f"DaskSweepCV compares settings of a DaskSDCA, got {type(cell.estimator).__name__}: prepare rows block by block "
-                "before (map_blocks), or use SweepCV for rows that fit into memory."
+                "DaskSweepCV compares settings of a DaskSDCA, "
+                f"got {type(cell.estimator).__name__}: prepare rows block by block before "
+                "(map_blocks), or use SweepCV for rows that fit into memory."
             )
 
 
@@ -288,6 +228,34 @@ def _settled(metric: Metric, table: Table) -> Metric:
     return metric.settled(np.repeat(table.classes, 1 + (counts == counts.max())))
 
 
+def _solve(cells: list[Cell], table: Table) -> tuple[Answers, list[float], str]:
+    """Return the predictors of all cells, the seconds of each fit, and the methods used.
+
+    Cells that differ only in λ share passes: their folds and classes are chains of predictors, one
+    for each λ, from large to small.
+    """
+    groups: dict[Setting, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(replace(cell.setting, lam=None, C=None), []).append(cell)
+    answers: Answers = [[] for _ in cells]
+    seconds, methods = [0.0] * len(cells), []
+    for group in groups.values():
+        begin = time.perf_counter()
+        group.sort(key=lambda cell: -cell.learner._lam_for(1.0))
+        folds = [
+            _chains(group, table, fold, counted) for fold, counted in enumerate(table.training)
+        ]
+        learner = group[0].learner
+        method, found = solve(learner, table.passes, [chain for each in folds for chain in each])
+        methods.append(method)
+        rest = iter(found)
+        solved = [[next(rest) for _ in chains] for chains in folds]
+        for place, cell in enumerate(group):
+            answers[cell.number] = [[chain[place] for chain in chains] for chains in solved]
+            seconds[cell.number] = (time.perf_counter() - begin) / len(group) / len(folds)
+    return answers, seconds, ", ".join(dict.fromkeys(methods))
+
+
 def _chains(group: list[Cell], table: Table, fold: int, counted: Counted) -> list[list[Column]]:
     """Return the predictors of a fold: for each column, one for each λ."""
     present = table.classes[counted.counts > 0]
@@ -295,13 +263,33 @@ def _chains(group: list[Cell], table: Table, fold: int, counted: Counted) -> lis
         found = f"one class only ({present[0]!r})" if len(present) else "no rows"
         raise ValueError(f"the training part of fold {fold} has {found}: use other folds.")
     given = (table.classes, _codes(counted), counted.sums, counted.present, fold)
-    return [
-        list(chain)
-        for chain in zip(*(predictors(cell.learner, *given) for cell in group), strict=True)
-    ]
+    columns = zip(*(predictors(cell.learner, *given) for cell in group), strict=True)
+    return [list(column) for column in columns]
 
 
 def _codes(counted: Counted) -> Array:
     """Return the class codes that have a predictor."""
     present = np.flatnonzero(counted.counts)
     return np.asarray(present[column_codes(len(present))])
+
+
+def _count(table: Table, answers: Answers, inside: bool) -> Array:
+    """Return the confusion matrices of test parts, or of training parts (`inside`)."""
+    folds = []
+    for fold, counted in enumerate(table.training):
+        vectors = [[np.append(each.vector, each.bias) for each in cell[fold]] for cell in answers]
+        folds.append(FoldPredictors(np.flatnonzero(counted.counts), np.array(vectors)))
+    return table.passes.map_sum(tally, folds, len(table.classes), inside).sums[0]
+
+
+def _objectives(cells: list[Cell], table: Table, answers: Answers) -> Array:
+    """Return the primal and dual objectives, of shape (2, cells, folds, columns)."""
+    columns = len(column_codes(len(table.classes)))
+    found = np.full((2, len(cells), len(table.training), columns), np.nan)
+    for cell, (fold, counted) in product(cells, enumerate(table.training)):
+        own = answers[cell.number][fold]
+        lam = training_lam(cell.learner, table.classes, counted.sums)
+        places = _codes(counted) if columns > 1 else np.array([0])
+        found[0, cell.number, fold, places] = [lam * each.primal for each in own]
+        found[1, cell.number, fold, places] = [lam * each.bound for each in own]
+    return found

@@ -9,15 +9,15 @@ from typing import Any
 
 import dask
 import numpy as np
+from dask.delayed import Delayed
 from distributed import Client
 from sklearn.utils.multiclass import check_classification_targets
 
-from pegasos.dask import blocks
+from pegasos.dask import blocks, inputs
 from pegasos.dask.blocks import Counted, Described
-from pegasos.dask.passes import ClusterPasses
+from pegasos.dask.passes import ClusterPasses, results
 from pegasos.engine.rows.plan import Plan
 from pegasos.engine.runtime.memory import parse_bytes
-from pegasos.learners.cluster_tasks import guarded, results_of
 
 Array = np.ndarray[Any, Any]
 
@@ -73,65 +73,43 @@ def open_table(
 ) -> Table:
     """Validate and describe all blocks.
 
-    Blocks that fit into the workers' memory are kept there; others are recomputed when needed.
-
-    Parameters
-    ----------
-    client : distributed.Client
-        The cluster.
-    X, y, sample_weight : Dask array, Dask DataFrame or list of delayed objects
-        Rows, labels and optional weights.
-    memory : int or str, optional
-        Bytes on the workers within which blocks are kept.
-    folds : DrawnFolds, Dask array or list of delayed objects, optional
-        Folds, in the blocks of X.
-
-    Returns
-    -------
-    Table
-        The coded blocks.
+    Blocks that fit into `memory`, by default a share of the workers' memory, are kept there; others
+    are recomputed when needed. `folds` are those of a cross-validation, in the blocks of X.
     """
     if y is None:
         raise ValueError("y is None: a classifier needs labels.")
-    pieces = blocks.split(X, y, sample_weight, folds)
+    pieces = inputs.split(X, y, sample_weight, folds)
     lazy = [
         dask.delayed(blocks.read, pure=False)(number, *piece) for number, piece in enumerate(pieces)
     ]
     budget = _budget(client, memory)
-    rows = client.compute(lazy) if blocks.known_bytes(X) <= budget else lazy
-    described = _described(client, rows)
-    full = [number for number, found in enumerate(described) if found.rows]
-    classes = _classes([(number, described[number].labels) for number in full])
-    size = sum(found.bytes for found in described)
+    rows = client.compute(lazy) if inputs.known_bytes(X) <= budget else lazy
+    described = results(client, [dask.delayed(blocks.describe, pure=False)(each) for each in rows])
+    full = {number: found for number, found in enumerate(described) if found.rows}
+    _check_widths(full)
+    classes = _classes({number: found.labels for number, found in full.items()})
+    size = sum(found.bytes for found in full.values())
     kept = size <= budget
-    rows = (
-        client.compute([rows[number] for number in full])
-        if kept and rows is lazy
-        else [rows[number] for number in full]
-    )
+    rows = [rows[number] for number in full]
     held = client.submit(blocks.hold, classes, pure=False)
     if kept:
-        coded = [client.submit(blocks.encode, piece, held, pure=False) for piece in rows]
+        rows = client.compute(rows) if isinstance(rows[0], Delayed) else rows
+        coded = [client.submit(blocks.encode, each, held, pure=False) for each in rows]
     else:
-        coded = [dask.delayed(blocks.encode, pure=False)(piece, held) for piece in rows]
-    first = described[full[0]]
-    most = max(len(found.folds) for found in described)
-    parts = [
-        _total(classes, [(d.labels, d.folds[place]) for d in described if place < len(d.folds)])
-        for place in range(most)
-    ]
+        coded = [dask.delayed(blocks.encode, pure=False)(each, held) for each in rows]
+    totals = _totals(classes, full.values())
+    first = next(iter(full.values()))
     return Table(
         ClusterPasses(
-            client, coded, first.width, kept, size / sum(found.rows for found in described)
+            client, coded, first.width, size / sum(found.rows for found in full.values())
         ),
         classes,
-        _total(classes, [(d.labels, d.whole) for d in described]),
+        Counted(*totals.sum(axis=0)),
         tuple(
-            _sum([part for number, part in enumerate(parts) if number != place])
-            for place in range(1, most)
+            Counted(*np.delete(totals, fold, axis=0).sum(axis=0)) for fold in range(1, len(totals))
         ),
-        max(found.reach for found in described),
-        np.result_type(*(described[number].dtype for number in full)),
+        max(found.reach for found in full.values()),
+        np.result_type(*(found.dtype for found in full.values())),
         first.sparse,
         size,
         budget,
@@ -139,33 +117,38 @@ def open_table(
     )
 
 
-def _described(client: Client, rows: list[Any]) -> list[Described]:
-    futures = client.compute([dask.delayed(blocks.describe, pure=False)(piece) for piece in rows])
-    with guarded(client, futures):
-        described: list[Described] = results_of(client, futures)
-    full = [(number, found) for number, found in enumerate(described) if found.rows]
+def _check_widths(full: dict[int, Described]) -> None:
     if not full:
         raise ValueError("X has no rows: all its blocks are empty.")
-    first, width = full[0][0], full[0][1].width
-    for number, found in full:
-        if found.width != width:
+    first = next(iter(full))
+    for number, found in full.items():
+        if found.width != full[first].width:
             raise ValueError(
-                f"block {number} of X has {found.width} columns, block {first} has {width}."
+                f"block {number} of X has {found.width} columns, "
+                f"block {first} has {full[first].width}."
             )
-    return described
 
 
-def _classes(labels: list[tuple[int, Array]]) -> Array:
+def _totals(classes: Array, described: Iterable[Described]) -> Array:
+    """Return the sums of the blocks' totals, in their order, with the labels of all blocks."""
+    folds = max(len(found.totals) for found in described)
+    totals = np.zeros((folds, 3, len(classes)))
+    for found in described:
+        totals[: len(found.totals), :, np.searchsorted(classes, found.labels)] += found.totals
+    return totals
+
+
+def _classes(labels: dict[int, Array]) -> Array:
     """Return the sorted labels of all blocks."""
-    first, kind = labels[0][0], _kind(labels[0][1])
-    for number, own in labels:
-        if _kind(own) != kind:
+    first = next(iter(labels))
+    for number, own in labels.items():
+        if _kind(own) != _kind(labels[first]):
             raise ValueError(
-                f"the labels in block {number} of y are of another kind ({own.dtype}) than those in block {first} "
-                f"({labels[0][1].dtype})."
+                f"the labels in block {number} of y are of another kind ({own.dtype}) "
+                f"than those in block {first} ({labels[first].dtype})."
             )
     try:
-        classes = np.unique(np.concatenate([own for _, own in labels]))
+        classes = np.unique(np.concatenate(list(labels.values())))
     except TypeError:
         raise ValueError(
             f"y has labels of different types, which have no order: {blocks.ALIKE}."
@@ -173,34 +156,14 @@ def _classes(labels: list[tuple[int, Array]]) -> Array:
     check_classification_targets(classes)
     if len(classes) < 2:
         raise ValueError(
-            f"y has one class only ({classes[0]!r}); a classifier needs examples of at least two classes."
+            f"y has one class only ({classes[0]!r}); "
+            "a classifier needs examples of at least two classes."
         )
     return classes
 
 
 def _kind(labels: Array) -> str:
     return "text" if labels.dtype.kind in "OUST" else "numbers"
-
-
-def _total(classes: Array, parts: list[tuple[Array, Counted]]) -> Counted:
-    """Return the sums over the blocks, in their order."""
-    total = [np.zeros(len(classes)) for _ in range(3)]
-    for labels, counted in parts:
-        for mine, numbers in zip(
-            total, (counted.counts, counted.present, counted.sums), strict=True
-        ):
-            if len(labels):
-                mine[np.searchsorted(classes, labels)] += numbers
-    return Counted(*total)
-
-
-def _sum(parts: list[Counted]) -> Counted:
-    return Counted(
-        *(
-            np.sum([getattr(part, name) for part in parts], axis=0)
-            for name in ("counts", "present", "sums")
-        )
-    )
 
 
 def _budget(client: Client, memory: Any) -> int:
@@ -211,7 +174,8 @@ def _budget(client: Client, memory: Any) -> int:
     workers = client.scheduler_info(n_workers=-1)["workers"].values()
     if not workers:
         raise ValueError(
-            "the Dask cluster has no workers (yet): start some, or wait with client.wait_for_workers(1)."
+            "the Dask cluster has no workers (yet): start some, "
+            "or wait with client.wait_for_workers(1)."
         )
     return room(workers)
 

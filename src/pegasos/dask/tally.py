@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,8 +12,7 @@ from pegasos.search.units import FoldAnswers
 Array = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True)
-class FoldPredictors:
+class FoldPredictors(NamedTuple):
     """Predictors trained without a fold.
 
     `present` are the class codes in the training part; `vectors` has the shape (cells, predictors,
@@ -33,18 +31,16 @@ def tally(block: Block, folds: list[FoldPredictors], classes: int, inside: bool)
     """
     codes, _, own = block.own
     counts = np.zeros((len(folds[0].vectors), len(folds), classes, classes))
-    for fold, learned in enumerate(folds):
+    for fold, (present, vectors) in enumerate(folds):
         rows = np.flatnonzero((own != fold) if inside else (own == fold))
-        cells, columns, size = learned.vectors.shape
-        scores = block.products(learned.vectors.reshape(-1, size))[:, rows].reshape(
-            cells, columns, len(rows)
-        )
+        cells, columns, size = vectors.shape
+        scores = block.products(vectors.reshape(-1, size))[:, rows]
+        scores = scores.reshape(cells, columns, len(rows))
         place = (scores[:, 0] > 0.0).astype(np.int64) if columns == 1 else scores.argmax(axis=1)
-        said = codes[rows] * classes + learned.present[place]
+        pair = codes[rows] * classes + present[place]
         for cell in range(cells):
-            counts[cell, fold] = np.bincount(said[cell], minlength=classes * classes).reshape(
-                classes, classes
-            )
+            found = np.bincount(pair[cell], minlength=classes * classes)
+            counts[cell, fold] = found.reshape(classes, classes)
     return Part((counts,))
 
 
@@ -59,14 +55,15 @@ class Scorer:
 
     def __call__(self, counts: Array) -> Any:
         """Return the scores of a confusion matrix."""
-        truth, said = np.nonzero(counts)
+        truth, predicted = np.nonzero(counts)
         if not len(truth):
             return float("nan")
-        answers = FoldAnswers(self._classes, self._classes[said])
+        answers = FoldAnswers(self._classes, self._classes[predicted])
         given = (answers, np.zeros((len(truth), 1)), self._classes[truth])
         try:
-            return self._scorers(*given, sample_weight=counts[truth, said])
+            return self._scorers(*given, sample_weight=counts[truth, predicted])
         except (AttributeError, TypeError) as error:
             raise ValueError(
-                f"scoring must be a metric of labels that takes sample_weight, such as 'accuracy' or 'f1_macro': {error}"
+                "scoring must be a metric of labels that takes sample_weight, "
+                f"such as 'accuracy' or 'f1_macro': {error}"
             ) from error

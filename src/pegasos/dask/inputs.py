@@ -1,0 +1,116 @@
+"""User input as blocks of rows: Dask arrays, frames, and lists of delayed parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from dask.delayed import Delayed
+from distributed import Future
+from scipy import sparse
+
+from pegasos.dask.blocks import DrawnFolds
+
+
+def split(
+    X: Any, y: Any = None, sample_weight: Any = None, folds: Any = None
+) -> list[tuple[Any, ...]]:
+    """Return the blocks of X, each with its blocks of y, weights and folds.
+
+    Each block is a lazy object or a future; y, weights or folds are None where not given.
+    """
+    columns = {"y": y, "sample_weight": sample_weight, "cv": folds}
+    if is_array(X):
+        X = with_all_columns(X)
+        columns = {name: _chunked_like(X, values, name) for name, values in columns.items()}
+    found = [_parts(X, "X")]
+    blocks = len(found[0])
+    if not blocks:
+        raise ValueError("X has no blocks: nothing could be learned.")
+    for name, values in columns.items():
+        alike = values is None or isinstance(values, DrawnFolds)
+        found.append([values] * blocks if alike else _parts(values, name))
+        if len(found[-1]) != blocks:
+            raise ValueError(
+                f"X has {blocks} blocks, {name} has {len(found[-1])}: "
+                "they must have the same blocks of rows."
+            )
+    return list(zip(*found, strict=True))
+
+
+def with_all_columns(X: Any) -> Any:
+    """Rechunk a two-dimensional Dask array so that each block has all columns."""
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions, rows and features; this array has {X.ndim}.")
+    return X if X.numblocks[1] == 1 else X.rechunk({1: -1})
+
+
+def _chunked_like(X: Any, values: Any, name: str) -> Any:
+    """Rechunk labels, weights or folds like the rows of X, as far as the lengths are known."""
+    known = not np.isnan(X.chunks[0]).any()
+    if isinstance(values, np.ndarray) or (isinstance(values, list) and not is_parts(values)):
+        if not known:
+            raise ValueError(
+                "the lengths of X's blocks are not known: "
+                f"give {name} as a Dask array with the same blocks."
+            )
+        from dask.array import from_array
+
+        values = from_array(np.asarray(values), chunks=-1)
+    if not is_array(values):
+        return values
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise ValueError(f"{name} must have one dimension; this array has {values.ndim}.")
+    if not known or np.isnan(values.chunks[0]).any():
+        return values
+    if values.shape[0] != X.shape[0]:
+        raise ValueError(f"X has {X.shape[0]} rows, {name} has {values.shape[0]}.")
+    return values.rechunk((X.chunks[0],))
+
+
+def _parts(values: Any, name: str) -> list[Any]:
+    if is_parts(values):
+        return list(values)
+    if is_frame(values):
+        # Unoptimized: an optimized frame may have fewer partitions than npartitions, since Dask
+        # joins small files of a frame with few columns.
+        return list(values.to_delayed(optimize_graph=False))
+    if is_array(values):
+        return list(np.ravel(values.to_delayed()))
+    raise TypeError(
+        f"{name} must be a Dask array, a Dask DataFrame (or Series) or a list of delayed parts, "
+        f"got {type(values).__name__}. Rows that fit into memory are SDCA's; or wrap them: "
+        "dask.array.from_array(rows, chunks=(100_000, -1))."
+    )
+
+
+def is_array(values: Any) -> bool:
+    """Return whether `values` is a Dask array."""
+    return hasattr(values, "to_delayed") and hasattr(values, "numblocks")
+
+
+def is_frame(values: Any) -> bool:
+    """Return whether `values` is a Dask DataFrame or Series."""
+    return hasattr(values, "to_dask_array")
+
+
+def is_parts(values: Any) -> bool:
+    """Return whether `values` is a non-empty list of delayed objects or futures."""
+    is_list = isinstance(values, list | tuple) and bool(len(values))
+    return is_list and isinstance(values[0], Delayed | Future)
+
+
+def name_features(estimator: Any, X: Any) -> None:
+    """Set feature_names_in_ if all columns of a frame have string names."""
+    estimator.__dict__.pop("feature_names_in_", None)
+    names = getattr(X, "columns", None)
+    if names is not None and all(isinstance(name, str) for name in names):
+        estimator.feature_names_in_ = np.asarray(names, dtype=object)
+
+
+def known_bytes(X: Any) -> float:
+    """Return the size of the rows in bytes, or nan if it is unknown."""
+    is_dense = is_array(X) and not sparse.issparse(getattr(X, "_meta", None))
+    return float(X.nbytes) if is_dense else float("nan")
