@@ -98,13 +98,13 @@ def _passes_on_cluster(cluster: Cluster, files: Sequence[RowFile]) -> Iterator[A
     fits = _NUMBER_BYTES * (numbers + 2 * rows) <= memory
     held: list[Any] = client.compute(lazy) if fits else lazy
     with guarded(client, held if fits else []):
-        yield ClusterPasses(client, held, files[0].width, fits, bytes_of_row(files))
+        yield ClusterPasses(client, held, files[0].width, bytes_of_row(files))
 
 
 def _read_piece(file: RowFile, start: int, stop: int) -> Any:
-    from pegasos.dask.blocks import Coded
+    from pegasos.dask.blocks import BlockRows
 
-    return Coded(*file.read(slice(start, stop)))
+    return BlockRows(*file.read(slice(start, stop)))
 
 
 def _sees(file: RowFile) -> bool:
