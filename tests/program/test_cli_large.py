@@ -11,8 +11,8 @@ import pytest
 
 import pegasos
 from command_line import call, fine, messy, numbers
-from pegasos.program.pipelines import make_recipe
-from pegasos.program.tables import survey as surveys
+from pegasos.program.learning import preparation, streamed
+from pegasos.program.pipelines import make_recipe, scaler_of
 from pegasos.program.tables.block_statistics import Moments
 from pegasos.program.tables.read_options import ReadOptions
 from pegasos.program.tables.reading import read
@@ -235,22 +235,31 @@ def test_statistics_of_parts_are_those_of_the_whole() -> None:
     assert (found.count, found.low, found.high) == (1000, values.min(), values.max())
 
 
-def test_medians_of_a_sample(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
-    monkeypatch.setattr(surveys, "SAMPLE_NUMBERS", 1200)
+def test_steps_before_the_learner_are_fitted_to_a_sample(
+    monkeypatch: pytest.MonkeyPatch, place: Path
+) -> None:
+    """A median of all sampled numbers, their std, and 300 of 900 rows."""
     frame = messy(900).with_columns(
         width=pl.when(pl.int_range(pl.len()) % 9 > 0).then(pl.int_range(pl.len()) / 2)
     )
-    answer = fine(
-        "train", _written(frame, "csv"), "--memory", "15kB", "-o", "large.model", "--test-size", 0
-    )
-    assert "medians come from a sample" in answer.err
-    encoder = pegasos.load("large.model").steps[0][1]
-    columns = sum(dtype.is_numeric() for dtype in frame.dtypes)
-    sample = Sample(0, 1200 // columns)
+    columns = [column for column in frame.columns if column != "species"]
+    row = sum(8 if frame[name].dtype.is_numeric() else 32 for name in columns)
+    monkeypatch.setattr(streamed, "SAMPLE_BYTES", 300 * row)
+    monkeypatch.setattr(preparation, "_NUMBERS", 1)
+    monkeypatch.setattr(preparation, "_LEAST_ROWS", 20)
+    folder = _written(frame, "csv")
+    answer = fine("train", folder, "--memory", "15kB", "-o", "large.model", "--test-size", 0)
+    assert "scales, medians and categories come from a sample of 300 rows" in answer.err
+    steps = dict(pegasos.load("large.model").steps)
+    sample = Sample(0, 300)
     sample.see(np.arange(900.0)[:, None])
-    sampled = [row for row in sample.rows()[1] if row % 9]
-    assert 300 < len(sampled) < 600
-    assert encoder.named_transformers_["numbers"].statistics_[1] == np.median(sampled) / 2
+    sampled = np.array([row / 2 if row % 9 else np.nan for row in sample.rows()[1]])
+    numbers = [name for name in columns if frame[name].dtype.is_numeric()]
+    median = np.nanmedian(sampled)
+    encoder, scaler = steps["encode"].named_transformers_["numbers"], scaler_of(steps["scale"])
+    assert encoder.statistics_[numbers.index("width")] == median
+    filled = np.where(np.isnan(sampled), median, sampled)
+    assert scaler.scale_[numbers.index("width")] == pytest.approx(filled.std())
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])

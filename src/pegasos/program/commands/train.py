@@ -73,7 +73,6 @@ def train(
     where: ClusterOptions = HERE,
 ) -> TrainRecord:
     """Train a model, save it, and return its errors."""
-    from pegasos.engine.kernels.landmarks import SAMPLE
     from pegasos.learners.catalogue import make_learner
     from pegasos.nystroem import Nystroem
     from pegasos.program.datasets import check_source
@@ -97,7 +96,7 @@ def train(
     plan = "it is learned in passes over a file of prepared rows"
     table.check(learning, plan, model)
     landmarks = asked["landmarks"]
-    table.look(0 if landmarks is None else SAMPLE)
+    table.look(0)
     rows = table.learned_rows(learning.drop_outliers)
     settings = option_values.single(option_values.grids(learning, rows, table.classes))
     nystroem = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from sklearn.pipeline import Pipeline
 from pegasos.engine.kernels.standard import as_kernel
 from pegasos.engine.optimum.passes.passes import MOST_FEATURES
 from pegasos.engine.runtime.interruption import Interrupted
-from pegasos.learners.catalogue import MODELS, ONE_VS_REST, SDCA, make_learner, model_of
+from pegasos.learners.catalogue import MODELS, SDCA, make_learner, model_of
 from pegasos.metrics import measure_of
 from pegasos.nystroem import Nystroem
 from pegasos.program.learning.in_memory import SCALE_ROWS, carry_decisions
@@ -42,6 +43,7 @@ from pegasos.program.learning.tables import (
     TrainingTable,
     why_not_in_passes,
 )
+from pegasos.program.pipelines import chosen_scale
 from pegasos.program.records.runs import Compared, ErrorCount, WholeRecord
 from pegasos.program.scoring import labels_of
 from pegasos.program.tables.dataset import Array, BadData, Dataset, take
@@ -62,16 +64,14 @@ _COMPARED_SHARE, _CHEAP = 0.1, 1e11
 _SEARCH_SHARE, _LEAST_MEMORY = 0.5, 64 * 10**6
 #: The share of the time that is left for all rows when a search begins.
 _ALL_ROWS_SHARE = 0.5
-#: Test rows by which a model of the sample is judged: the std of an error of 10 % is 0.2 points.
-JUDGED_ROWS = 20_000
 
 
 class TableInPasses(TrainingTable):
     """A table whose rows are read in each pass."""
 
+    fits_pairs = False
     _found: Survey
     _sample: tuple[Dataset, Array]
-    _judged: Dataset | None = None
 
     def __init__(
         self, data: str, reading: ReadingOptions, running: RunningOptions, outline: Outline
@@ -95,20 +95,15 @@ class TableInPasses(TrainingTable):
         console.say(f"{about}: {plan}")
 
     def look(self, most: int) -> None:
-        """Pass over all rows once, and draw a sample of at most `most` training rows."""
+        """Pass over all rows once."""
         table = self._table
-        training, test = (
-            (table.sample(each) for each in (most, JUDGED_ROWS)) if most else (None,) * 2
-        )
-        found = table.survey(training, test)
-        self._found, self.columns, self.frame = found, found.features, found.needs_frame
+        self._found = found = table.survey()
+        self.columns, self.frame = found.features, found.needs_frame
         self.rows, self.training_rows, self.classes = found.rows, found.training, found.classes
-        if training is not None and test is not None:
-            self._judged = table.sampled(found, test)[0] if test.seen else None
-            self._sample = table.sampled(found, training)
+        if most:
+            self._sample = rows, _ = table.sampled(found, found.sample, table.room(most))
             drawn = f"drawn over all files by --seed {self.running.seed}"
-            count = len(self._sample[0])
-            console.say(f"sample: {count} of {found.training} training rows, {drawn}")
+            console.say(f"sample: {len(rows)} of {found.training} training rows, {drawn}")
 
     @property
     def search_rows(self) -> tuple[Dataset, Array]:
@@ -118,38 +113,33 @@ class TableInPasses(TrainingTable):
     def search_options(
         self, learning: LearningOptions, running: RunningOptions, until: float | None
     ) -> tuple[LearningOptions, RunningOptions, float | None]:
-        """Leave half of memory and time; fits in passes are one-vs-rest and scale by moments."""
+        """Leave half of memory and time for all rows, and keep to the scale that suits these."""
         memory = max(int(_SEARCH_SHARE * self._table.budget), _LEAST_MEMORY)
         if until is not None:
             until -= _ALL_ROWS_SHARE * max(0.0, until - time.monotonic())
-        scale, multiclass = self.chosen_scale(learning.scale), learning.multiclass or ONE_VS_REST
-        learning = replace(learning, multiclass=multiclass, scale=scale)
+        learning = replace(learning, scale=self.chosen_scale(learning.scale))
         return learning, replace(running, memory=f"{memory}B"), until
 
     def learned_rows(self, drop_outliers: float | None) -> int:
         """Return the number of training rows."""
         return self.training_rows
 
+    @cached_property
+    def _prepared(self) -> Dataset:
+        """The sample to which the steps before a learner are fitted."""
+        return self._table.sampled(self._found, self._found.sample)[0]
+
     def chosen_scale(self, scale: str) -> str:
         """Resolve the scale "auto"."""
-        if scale != "auto":
-            return scale
-        if self._found.holds_pixels:
-            return "normalize"
-        return "none" if self._found.sparse else "standardize"
+        return chosen_scale(self._prepared, scale)
 
     def fit(self, learner: Any, steps: Steps, cluster: Cluster | None) -> Learned:
         """Fit a learner to the training rows, and count its errors."""
-        estimator, width = self._pipeline(learner, steps)
+        estimator, width = fitted_pipeline(self._prepared, learner, steps)
         with prepared(self._table, self._found, estimator, width) as rows:
             self._fit(rows, learner, cluster)
             count = self.training_rows
             return Learned(estimator, rows.errors(learner), rows.known(), count, count)
-
-    def _pipeline(self, learner: Any, steps: Steps) -> tuple[Any, int]:
-        steps = steps._replace(scale=self.chosen_scale(steps.scale))
-        sample = None if steps.nystroem is None else self._sample[0].X
-        return fitted_pipeline(self._found, learner, steps, sample)
 
     def _fit(self, rows: PreparedTable, learner: Any, cluster: Cluster | None) -> None:
         about = f"training {model_of(learner).name} on {self.training_rows} rows"
@@ -176,7 +166,8 @@ class TableInPasses(TrainingTable):
     def _keep_sample(self, choice: Choice, setting: Setting, why: str) -> Learned:
         best, rows, found = choice.search.best_estimator_, choice.rows, self._found
         errors = {"training": ErrorCount.of(rows.labels, labels_of(best, rows), found.usual)}
-        if (test := self._judged) is not None:
+        if found.test_sample.seen:
+            test, _ = self._table.sampled(found, found.test_sample)
             errors["test"] = ErrorCount.of(test.labels, labels_of(best, test), found.usual)
             if len(test) < self.test_rows:
                 why += f"; its error is that on {len(test)} test rows, drawn by --seed"
@@ -193,7 +184,7 @@ class TableInPasses(TrainingTable):
         nystroem = _landmarks(self.running, setting)
         learner = self._learner(choice, model)
         steps = Steps(choice.learning.scale, expansion_degree(setting), None, nystroem)
-        estimator, width = self._pipeline(learner, steps)
+        estimator, width = fitted_pipeline(self._prepared, learner, steps)
         if nystroem is not None:
             many = f"{len(nystroem.landmarks_)} landmarks (Nyström features)"
             console.say(f"a kernel won: all rows are learned through {many}")

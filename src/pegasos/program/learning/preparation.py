@@ -1,9 +1,4 @@
-"""Fit the steps before a learner to the statistics of a table instead of its rows.
-
-The result is that of all training rows: the encoder is fitted to a few rows of its own in which
-each category occurs once, numeric columns hold their median, and gaps are where gaps were. Scalers
-get the moments and ranges of all rows.
-"""
+"""Fit the steps before a learner to a sample of the rows."""
 
 from __future__ import annotations
 
@@ -11,74 +6,45 @@ import copy
 from typing import Any
 
 import numpy as np
-import polars as pl
 from scipy import sparse
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from pegasos.engine.rows.blocks import THIN
 from pegasos.program.learning.tables import Steps
 from pegasos.program.pipelines import make_recipe, scaler_of
-from pegasos.program.tables.block_statistics import Moments
-from pegasos.program.tables.dataset import TEXT, Array, Dataset
-from pegasos.program.tables.survey import Survey
+from pegasos.program.tables.dataset import Array, Dataset
+
+#: Numbers of a sample that are transformed for the later steps (32 MB), and least rows.
+_NUMBERS, _LEAST_ROWS = 4_000_000, 1000
 
 
-def fitted_pipeline(
-    survey: Survey, learner: Any, steps: Steps, sample: Any = None
-) -> tuple[Any, int]:
+def fitted_pipeline(rows: Dataset, learner: Any, steps: Steps) -> tuple[Any, int]:
     """Return the pipeline with all steps before the learner fitted, and the number of features.
 
-    Landmarks are chosen among the rows of `sample`.
+    Encoder and scaler are fitted to all rows, expansion and landmarks to fewer if rows are wide.
     """
-    rows = _example(survey)
-    recipe = make_recipe(Dataset(survey.file, rows, survey.features), learner, *steps)
+    recipe = make_recipe(rows, learner, *steps)
+    X, numbers = rows.X, rows.X
     for name, step in recipe.estimator.steps[:-1]:
         if step == "passthrough":
             continue
-        step.fit(sample if name == "nystroem" else rows)
-        if name == "scale":
-            numbers = survey.numbers
-            if not survey.sparse:
-                numbers = numbers.imputed(np.nan_to_num(survey.medians))
-            _set_statistics(scaler_of(step), numbers, survey.training)
-        rows = step.transform(rows)
-        sample = None if sample is None else step.transform(sample)
-    return recipe.estimator, int(rows.shape[1])
+        step.fit(X)
+        if name == "encode":
+            width = step.transform(X[:2]).shape[1]
+            X = X[:: 1 + len(rows) // max(_LEAST_ROWS, _NUMBERS // width)]
+            numbers = _encoded_numbers(step, rows.X)
+        elif name == "scale" and len(rows) > X.shape[0]:
+            scaler_of(step).fit(numbers)
+        X = step.transform(X)
+    return recipe.estimator, int(X.shape[1])
 
 
-def _example(survey: Survey) -> Any:
-    """Return a few rows with all categories; an array if there are neither categories nor gaps."""
-    if survey.sparse:
-        return sparse.csr_matrix((2, len(survey.features)))
-    height = max([2, *map(len, survey.words.values())])
-    medians, gaps = iter(survey.medians), iter(survey.numbers.count < survey.training)
-    series = []
-    for column in survey.features:
-        if column.kind == TEXT:
-            words = list(survey.words[column.name]) or [None]
-            values = [words[row % len(words)] for row in range(height)]
-            series.append(pl.Series(column.name, values, pl.String))
-        else:
-            median = next(medians)
-            there = None if np.isnan(median) else median
-            first = None if next(gaps) else there
-            series.append(pl.Series(column.name, [first, *[there] * (height - 1)], pl.Float64))
-    frame = pl.DataFrame(series)
-    return frame if survey.needs_frame else frame.to_numpy().astype(np.float64)
-
-
-def _set_statistics(scaler: Any, columns: Moments, rows: int) -> None:
-    """Give a scaler the statistics of all rows."""
-    if isinstance(scaler, MinMaxScaler):
-        scaler.fit(np.array([columns.low, columns.high]))
-    elif isinstance(scaler, StandardScaler):
-        mean, variance = columns.mean, columns.variance
-        # As in scikit-learn, a std that rounding alone explains is none.
-        precision = np.finfo(np.float64).eps
-        constant = variance <= rows * precision * variance + (rows * mean * precision) ** 2
-        scaler.mean_, scaler.var_ = mean, variance
-        scaler.scale_ = np.where(constant, 1.0, np.sqrt(variance))
-    scaler.n_samples_seen_ = rows
+def _encoded_numbers(encoder: Any, X: Any) -> Array:
+    """Return the numeric columns of a frame without gaps."""
+    parts = {name: (part, columns) for name, part, columns in encoder.transformers_}
+    if "numbers" not in parts:
+        return np.empty((X.height, 0))
+    imputer, names = parts["numbers"]
+    return np.asarray(imputer.transform(X.select(names)))[:, : len(names)]
 
 
 class SparseEncoding:

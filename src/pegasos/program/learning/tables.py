@@ -115,6 +115,8 @@ class TrainingTable(ABC):
     classes: Array
     split_kind: str
     test_share: float | None
+    #: Whether one-vs-one can be fitted to all rows.
+    fits_pairs = True
 
     @abstractmethod
     def check(self, learning: LearningOptions, plan: str, model: str | None = None) -> None:
@@ -200,11 +202,11 @@ def why_not_in_passes(learning: LearningOptions, model: str | None = None) -> st
     """
     if learning.drop_outliers is not None:
         return "--drop-outliers needs all rows at once"
+    if ONE_VS_ONE in (learning.multiclass or ""):
+        return f"--multiclass {ONE_VS_ONE} needs all rows at once"
     if model is None:
         return None
     names = [each.name for each in SDCA.models]
     if model not in names or (learning.kernel and not learning.landmarks):
         return f"in passes {' and '.join(names)} learn, without a kernel or with --landmarks"
-    if learning.multiclass == ONE_VS_ONE:
-        return f"--multiclass {ONE_VS_ONE} needs all rows at once"
     return None

@@ -138,14 +138,6 @@ class Moments:
         """Squared deviations divided by the count."""
         return self.squares / np.maximum(self.count, 1)
 
-    def imputed(self, values: Array) -> Moments:
-        """Return the moments after missing numbers were replaced by one value per column."""
-        found = copy.copy(self)
-        gaps = self.rows - self.count
-        ends = (np.where(gaps > 0, values, end) for end in (np.inf, -np.inf))
-        found._add(gaps, values, np.zeros(len(gaps)), *ends)
-        return found
-
     def are_pixels(self) -> bool:
         """Return whether columns without gaps are whole numbers in the range of pixels."""
         if not self.whole or not len(self.count) or (self.count < self.rows).any():

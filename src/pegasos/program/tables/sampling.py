@@ -79,10 +79,16 @@ class Sample:
         """Whether the sample holds all wanted rows."""
         return self.seen <= self.most
 
-    def rows(self) -> tuple[Any, ...]:
-        """Return rows in their order, their numbers among all rows, and the arrays beside."""
+    def rows(self, most: float = math.inf) -> tuple[Any, ...]:
+        """Return rows in their order, their numbers among all rows, and the arrays beside.
+
+        At most `most` rows are those of a smaller sample with the same seed.
+        """
         self._shrink()
-        rows, _, *rest = (_joined(list(pieces)) for pieces in zip(*self._parts, strict=True))
+        rows, keys, *rest = (_joined(list(pieces)) for pieces in zip(*self._parts, strict=True))
+        if len(keys) > most:
+            chosen = keys < np.partition(keys, int(most))[int(most)]
+            rows, *rest = _chosen([rows, *rest], chosen)
         return rows, *rest
 
 

@@ -8,6 +8,7 @@ and the result is exact. Notes say what is estimated.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -33,7 +34,7 @@ from pegasos.program.tables.leaks import leaks
 from pegasos.program.tables.messages import listed, shown
 from pegasos.program.tables.row_hashes import hash_rows
 from pegasos.program.tables.sampling import HashSample, Sample, rows_within, widened
-from pegasos.program.tables.survey import explaining_columns
+from pegasos.program.tables.survey import distinct_values, explaining_columns
 
 #: Columns of an array are read in blocks of about this many numbers (64 MB); correlations of a
 #: sample come from at most twice as many.
@@ -96,7 +97,8 @@ def describe_blocks(
     memory : bytes that samples may take; None: all rows are kept.
     """
     describer = Describer(columns, memory)
-    with explaining_columns(describer.distinct), single_threaded_blas():
+    distinct = functools.partial(distinct_values, describer.sample, columns)
+    with explaining_columns(distinct), single_threaded_blas():
         for block in blocks:
             describer.see(block)
         if not describer.rows or not len(describer.moments.count) + len(describer.words):
@@ -185,17 +187,6 @@ class Describer:
             self.pairs = PairSums(values.shape[1])
         with np.errstate(over="ignore", invalid="ignore"):
             self.pairs.add((values - self._shift[0]) / self._shift[1])
-
-    def distinct(self) -> dict[str, int]:
-        """Return the number of values of each column in the sample."""
-        if self._sparse or not self.rows:
-            return {}
-        X = self.sample.rows()[0]
-        series = X.get_columns() if is_frame(X) else []
-        return {
-            column.name: own.drop_nulls().n_unique()
-            for column, own in zip(self.columns, series, strict=False)
-        }
 
     def description(self, name: str, outlier: float = 3.0, image: bool = False) -> Description:
         """Return the description of all rows so far."""

@@ -123,7 +123,7 @@ def explore(
         verbose=0 if console.state.quiet else 1,
         exhaustive=job.asks_for_a_grid,
         max_rows=SEARCH_ROWS,
-        variants=_variants(job, learning, rows, recipe.prefix),
+        variants=_variants(job, learning, rows, recipe.prefix, table.fits_pairs),
         warm_path=not job.asks_for_a_grid,
     )
     fitted = _run(job, search, metric, rows, {**recipe.weights_of(rows), **groups})
@@ -204,7 +204,7 @@ def _request(
 
 
 def _variants(
-    job: TuneJob, learning: LearningOptions, rows: Dataset, prefix: str
+    job: TuneJob, learning: LearningOptions, rows: Dataset, prefix: str, pairs: bool
 ) -> list[dict[str, Any]]:
     """Return what only the second stage tries: one-vs-one, and scaling by quartiles.
 
@@ -214,7 +214,7 @@ def _variants(
         return []
     found: list[dict[str, Any]] = []
     paired = len(np.unique(rows.labels)) in _PAIRED_CLASSES
-    if paired and not (job.models or learning.multiclass):
+    if pairs and paired and not (job.models or learning.multiclass):
         found.append({f"{prefix}learner__multiclass": ONE_VS_ONE})
     plain = not (learning.expand or learning.landmarks or learning.drop_outliers)
     if plain and learning.scale == "auto" and has_heavy_tails(rows):
