@@ -24,9 +24,7 @@ from studies.binary_ladder_protocol import (
     repeat_sweep,
     run_models,
 )
-from studies.common import compare, describe, read_printed
-
-UNKNOWN = "no cause known; see how many are expected by chance"
+from studies.common import Array, collect_errors, compare, describe, listed, read_printed
 
 PROTOCOL = (
     "Rows in the order of RandomState(31415).permutation(10000): 8000 for training, of which 6000 "
@@ -43,13 +41,13 @@ def run_study(run: Run) -> None:
     data = Data(run)
     found = run_models(run, data)
     _judge_errors(run, found)
-    _judge_weights(run, data, found)
+    weights = _judge_weights(run, data)
     _judge_statistics(run)
     _check_claims(run, found)
     _check_literature(run, data)
     _drop_outliers(run, data, found)
     _show_kernels(run, found)
-    _show_weights(run, data, found)
+    _show_weights(run, data, weights)
     binary.show_statistics(run)
     binary.reach_best(run, 0.043)
 
@@ -57,44 +55,37 @@ def run_study(run: Run) -> None:
 def _judge_errors(run: Run, found: Found) -> None:
     """Judge the 180 printed errors."""
     for number, row in enumerate(read_printed("binary_ladder"), start=1):
-        split, model, scaling, source = row["split"], row["model"], row["scaling"], row["source"]
-        kernel, param, lam = row["kernel"], row["param"], row["lam"]
-        is_tuned = source in ("lambda table", "kernel table")
+        split, model, source, note = row["split"], row["model"], row["source"], ""
+        part = "tune" if source in ("lambda table", "kernel table") else "whole"
         side = "train" if split == "train" else "test"
-        rows = (TUNE if is_tuned else TRAIN) if side == "train" else ROWS - TRAIN
-        part, name, reason = "tune" if is_tuned else "whole", f"{kernel} {param}", UNKNOWN
-        if model == "kernel perceptron":
-            ours = found[model, name, split]
-        elif model == "kernel pegasos":
-            ours = found[model, part, KERNELS[name], float(lam), side]
-        elif model.startswith("perceptron"):
-            ours = found[model, scaling, split]
-        elif source in ("scaling table", "outlier table"):
-            ours = found[model, scaling, "chosen"]
-        else:
-            ours = found[model, scaling, part, float(lam), side]
-            if model == "logistic+degree2" and not is_tuned:
-                reason = "printed with λ = 0.001, but the numbers fit λ = 0.1: see the claims"
-        words = (source or "text", model, scaling, kernel, param, lam, split)
-        note = ""
+        rows = (TUNE if part == "tune" else TRAIN) if side == "train" else ROWS - TRAIN
+        variant = f"{row['kernel']} {row['param']}" if row["kernel"] else row["scaling"]
+        reason = "no cause known; see how many are expected by chance"
+        if model == "logistic+degree2" and part == "whole":
+            reason = "printed with λ = 0.001, but the numbers fit λ = 0.1: see the claims"
         if row["outliers"] == "dropped":
             note = "with and without outliers is the same experiment: the filter removes no row"
-        name = f"{number}: {', '.join(word for word in words if word)}"
+        words = (row[name] for name in ("model", "scaling", "kernel", "param", "lam", "split"))
+        name = f"{number}: {', '.join(word for word in (source or 'text', *words) if word)}"
+        ours = found[model, variant, part, float(row["lam"] or 0), side]
         run.number(name, row["error"], ours, rows=rows, reason=reason, note=note)
 
 
-def _judge_weights(run: Run, data: Data, found: Found) -> None:
-    """Judge the printed vectors; Pegasos' is one random draw, which is checked by its errors."""
+def _judge_weights(run: Run, data: Data) -> Array:
+    """Judge the printed vectors, and return our linear one; Pegasos' vector is one random draw."""
+    ours, (train, test) = {}, data.splits["whole"]
+    for model in ("perceptron", "perceptron+degree2"):
+        Z = data.rows("standardize", "degree2" in model)
+        ours[model] = fit_perceptron(Z, data.y, train).coef_[0]
     drawn = []
     for row in read_printed("binary_ladder_weights"):
         model, position = row["model"].replace("+degree 2", "+degree2"), int(row["position"])
         if model == "pegasos":
             drawn.append(float(row["weight"]))
-            continue
-        ours = float(found["weights", model, "standardize"][position])
-        run.number(f"weight {position}, {model}", row["weight"], ours)
-    Z, test = data.rows("standardize"), data.test_split[1]
-    wrong = int((np.sign(Z[test] @ np.array(drawn)) != data.y[test]).sum())
+        else:
+            value = float(ours[model][position])
+            run.number(f"weight {position}, {model}", row["weight"], value)
+    wrong = int((np.sign(data.rows("standardize")[test] @ np.array(drawn)) != data.y[test]).sum())
     run.claim(
         "the 11 printed weights of Pegasos are one random draw; they belong to the outlier table's "
         "0.2865",
@@ -102,6 +93,7 @@ def _judge_weights(run: Run, data: Data, found: Found) -> None:
         f"they give {wrong} of 2000 test errors ({wrong / 2000})",
         source="ours",
     )
+    return np.asarray(ours["perceptron"])
 
 
 def _judge_statistics(run: Run) -> None:
@@ -111,95 +103,81 @@ def _judge_statistics(run: Run) -> None:
         column, name = int(row["feature"].removeprefix("x")) - 1, row["statistic"]
         ours = float(binary.STATISTICS[name](X[:, column]))
         is_shifted = column >= 5 and name in ("min", "max")
-        reason = "min and max of x6 to x10 are printed one column off" if is_shifted else UNKNOWN
+        reason = "min and max of x6 to x10 are printed one column off" if is_shifted else ""
         run.number(f"{name} of {row['feature']}", row["value"], ours, reason=reason)
 
 
 def _check_claims(run: Run, found: Found) -> None:
+    def errors(model: str, scaling: str = "standardize", lam: float = 0.0) -> Any:
+        return found[model, scaling, "whole", lam, "test"]
+
     table = [each for each in run.result.numbers if ": scaling table," in each.id]
     verdicts = Counter(each.verdict for each in table).items()
-    perceptron = ", ".join(f"{each} {found['perceptron', each, 'test']:.4f}" for each in SCALINGS)
-    chosen = {each: describe(found["pegasos", each, "chosen"]) for each in SCALINGS}
     run.claim(
         "the scaling table: Perceptron 0.507, 0.482, 0.326; Pegasos 0.294, 0.2805, 0.2807",
         ", ".join(f"{count} {verdict}" for verdict, count in verdicts),
-        f"Perceptron {perceptron}; Pegasos over seeds "
-        + ", ".join(f"{scaling} {text}" for scaling, text in chosen.items()),
+        f"Perceptron {listed({each: errors('perceptron', each) for each in SCALINGS})}; Pegasos "
+        f"over seeds {listed({each: errors('pegasos', each) for each in SCALINGS})}",
     )
-    tuned = {
-        (lam, side): found["pegasos", "standardize", "tune", lam, side]
-        for lam in LAMS["pegasos"]
+    train, test = (
+        {lam: found["pegasos", "standardize", "tune", lam, side] for lam in LAMS["pegasos"]}
         for side in ("train", "test")
-    }
-    means = {lam: float(tuned[lam, "test"].mean()) for lam in LAMS["pegasos"]}
-    best = min(means, key=lambda lam: means[lam])
+    )
+    best = min(test, key=lambda lam: test[lam].mean())
     run.claim(
         "λ = 0.1 is best for linear Pegasos",
         best == 0.1 or f"does not hold: λ = {best:g} is lower on average",
-        "validation errors over seeds: "
-        + ", ".join(f"λ = {lam:g} {error:.4f}" for lam, error in means.items()),
+        f"validation errors over seeds, λ = {listed(test)}",
     )
-    small, good, large = (
-        f"{lam:g}: training {describe(tuned[lam, 'train'])}, validation {means[lam]:.4f}"
-        for lam in (1e-4, 0.1, 1.0)
-    )
-    overfits = means[1e-4] - tuned[1e-4, "train"].mean() > 0.02
-    underfits = tuned[1.0, "train"].mean() > tuned[0.1, "train"].mean()
+    overfits = test[1e-4].mean() - train[1e-4].mean() > 0.02
+    underfits = train[1.0].mean() > train[0.1].mean()
     first = "overfits" if overfits else "hardly overfits, its last vector is noisy"
     second = "underfits" if underfits else "does not underfit"
     run.claim(
         "small λ overfits, large λ underfits",
         (overfits and underfits) or f"holds in part: small λ {first}; large λ {second}",
-        f"errors over seeds: λ = {small}; λ = {good}; λ = {large}",
+        f"validation errors as above; training errors, λ = {listed(train)}",
     )
-    cubic = found["kernel pegasos", "whole", KERNELS["polynomial 3"], 0.1, "test"]
-    linear = found["perceptron", "standardize", "test"]
+    cubic = found["kernel pegasos", "polynomial 3", "whole", 0.1, "test"]
     run.claim(
         "expansion and kernels help much",
-        cubic.max() < 0.5 * linear,
-        f"test errors: Perceptron {linear:.4f}, with products "
-        f"{found['perceptron+degree2', 'standardize', 'test']:.4f}; Pegasos "
-        f"{chosen['standardize']}, with products "
-        f"{describe(found['pegasos+degree2', 'standardize', 'chosen'])}, cubic kernel "
-        f"{describe(cubic)}",
+        cubic.max() < 0.5 * errors("perceptron"),
+        f"test errors: Perceptron {describe(errors('perceptron'))}, with products "
+        f"{describe(errors('perceptron+degree2'))}; Pegasos {describe(errors('pegasos'))}, with "
+        f"products {describe(errors('pegasos+degree2'))}, cubic kernel {describe(cubic)}",
     )
     line = {
-        (lam, side): found["logistic+degree2", "standardize", "whole", lam, side]
-        for lam in (1e-3, 0.1)
+        side: {
+            lam: found["logistic+degree2", "standardize", "whole", lam, side] for lam in (1e-3, 0.1)
+        }
         for side in ("test", "train")
     }
     run.claim(
         "the logistic degree-2 line (test 0.1125, training 0.1055) was made with λ = 0.001",
-        "does not hold" if line[1e-3, "test"].max() < 0.1125 else "undecided",
-        "errors over seeds: "
-        + ", ".join(f"λ = {lam:g}, {side} {describe(line[lam, side])}" for lam, side in line),
+        "does not hold" if line["test"][1e-3].max() < 0.1125 else "undecided",
+        f"over seeds: test errors with λ = {listed(line['test'])}; training errors with λ = "
+        f"{listed(line['train'])}",
     )
 
 
 def _check_literature(run: Run, data: Data) -> None:
     """Try what the report cites without trying it: the average, and permutations."""
-    Z, seeds, lams = data.rows("standardize"), range(4 * len(run.seeds)), (1e-3, 0.1)
     variants: dict[str, dict[str, Any]] = {
         "last, uniform": {},
         "average, uniform": {"average": True},
         "last, permutation": {"sampling": "permutation"},
     }
+    Z, seeds, split = data.rows("standardize"), range(4 * len(run.seeds)), data.splits["whole"]
     errors = {}
     for name, options in variants.items():
         learner = make_pegasos("pegasos").set_params(**options)
-        searches = repeat_sweep(learner, lams, Z, data.y, data.test_split, seeds)
-        tables = [search.cv_results_["mean_test_score"] for search in searches]
-        errors[name] = 1 - np.array(tables)
-    words = "; ".join(
-        f"λ = {lam:g}: "
-        + ", ".join(f"{name} {describe(test[:, column])}" for name, test in errors.items())
-        for column, lam in enumerate(lams)
-    )
-    last, average, permutation = (test[:, 0] for test in errors.values())
+        errors[name] = collect_errors(repeat_sweep(learner, (1e-3, 0.1), Z, data.y, split, seeds))
+    small, good = ({name: errors[name][(lam,)] for name in variants} for lam in (1e-3, 0.1))
+    last, average, permutation = small.values()
     run.claim(
         "the last vector beats the average (cited from the literature)",
         compare(last, average),
-        f"test errors: {words}",
+        f"test errors: λ = 0.001: {listed(small)}; λ = 0.1: {listed(good)}",
     )
     run.claim(
         "permutations beat uniform draws (cited from the literature)",
@@ -213,52 +191,55 @@ def _drop_outliers(run: Run, data: Data, found: Found) -> None:
     table = np.column_stack([data.X, data.y])
     z = np.abs((table - table.mean(axis=0)) / table.std(axis=0))
     outlier, survivors = (z >= 3).any(axis=1), int((z < 3).any(axis=1).sum())
-    kept, test = data.test_split[0][~outlier[:TRAIN]], data.test_split[1]
-    errors = {}
-    for model in ("perceptron", "perceptron+degree2"):
+    train, test = data.splits["whole"]
+    kept = train[~outlier[train]]
+    rows = []
+    for model, lam in (("perceptron", 0.0), ("perceptron+degree2", 0.0), ("pegasos", 0.1)):
         Z = data.rows("standardize", "degree2" in model)
-        wrong = fit_perceptron(Z, data.y, kept).predict(Z[test]) != data.y[test]
-        errors[model] = found[model, "standardize", "test"], float(wrong.mean())
-    Z, seeds = data.rows("standardize"), range(8 * len(run.seeds))
-    searches = repeat_sweep(make_pegasos("pegasos"), [0.1], Z, data.y, (kept, test), seeds)
-    dropped = 1 - np.mean([search.cv_results_["mean_test_score"] for search in searches])
-    before = found["pegasos", "standardize", "whole", 0.1, "test"].mean()
-    errors["pegasos, λ = 0.1 (mean)"] = float(before), float(dropped)
-    rows = [{"model": name, "kept": old, "dropped": new} for name, (old, new) in errors.items()]
+        if lam:
+            seeds = range(8 * len(run.seeds))
+            searches = repeat_sweep(make_pegasos(model), [lam], Z, data.y, (kept, test), seeds)
+            dropped = collect_errors(searches)[(lam,)].mean()
+        else:
+            fitted = fit_perceptron(Z, data.y, kept)
+            dropped = (fitted.predict(Z[test]) != data.y[test]).mean()
+        before = float(np.mean(found[model, "standardize", "whole", lam, "test"]))
+        name = f"{model}, λ = {lam} (mean)" if lam else model
+        rows.append({"model": name, "kept": before, "dropped": float(dropped)})
+    count = int(outlier.sum())
     caption = (
-        f"{int(outlier.sum())} of {ROWS} rows have some |z| >= 3; {TRAIN - len(kept)} of them are "
-        "training rows."
+        f"{count} of {ROWS} rows have some |z| >= 3, {TRAIN - len(kept)} of them for training."
     )
     run.figure("table", "Test errors when the outliers are really dropped", rows, caption=caption)
-    words = ", ".join(f"{name} {old:.4f} -> {new:.4f}" for name, (old, new) in errors.items())
+    words = ", ".join(f"{row['model']} {row['kept']:.4f} -> {row['dropped']:.4f}" for row in rows)
     run.claim(
         "removing outliers hardly matters",
         "not tested by the report" if survivors == ROWS else "tested",
-        f"its filter counts {int(outlier.sum())} rows but keeps the {survivors} rows with some "
-        f"|z| < 3; with these rows dropped: {words}",
+        f"its filter counts {count} rows but keeps the {survivors} rows with some |z| < 3; with "
+        f"these rows dropped: {words}",
     )
 
 
 def _show_kernels(run: Run, found: Found) -> None:
     axes = {"x": "λ", "y": "kernel", "color": "error"}
     for family in ("polynomial", "exponential"):
-        rows = [
-            {
-                "kernel": name,
-                "λ": f"{lam:g}",
-                "error": float(found["kernel pegasos", "tune", kernel, lam, "test"].mean()),
-            }
-            for name, kernel in KERNELS.items()
-            if name.startswith(family)
+        names = [name for name in KERNELS if name.startswith(family)]
+        errors = {
+            (name, lam): found["kernel pegasos", name, "tune", lam, "test"]
+            for name in names
             for lam in KERNEL_LAMS
+        }
+        rows = [
+            {"kernel": name, "λ": f"{lam:g}", "error": float(values.mean())}
+            for (name, lam), values in errors.items()
         ]
         run.figure("heatmap", f"Validation error of kernel Pegasos, {family}", rows, **axes)
 
 
-def _show_weights(run: Run, data: Data, found: Found) -> None:
+def _show_weights(run: Run, data: Data, perceptron: Array) -> None:
     """Compare the linear weights of the three linear models by feature."""
-    Z, train = data.rows("standardize"), data.test_split[0]
-    weights = {"Perceptron": found["weights", "perceptron", "standardize"]}
+    Z, train = data.rows("standardize"), data.splits["whole"][0]
+    weights = {"Perceptron": perceptron}
     for model in ("pegasos", "logistic"):
         learner = make_pegasos(model).set_params(lam=0.1, random_state=0)
         weights[model.capitalize()] = learner.fit(Z[train], data.y[train]).coef_[0]
@@ -268,7 +249,7 @@ def _show_weights(run: Run, data: Data, found: Found) -> None:
         for model, vector in weights.items()
         for name, weight in zip(names, vector / np.linalg.norm(vector), strict=True)
     ]
-    caption = "Absolute weights on standardized features, each vector scaled to length 1; λ = 0.1."
+    caption = "Absolute weights on standardized features, vectors scaled to length 1; λ = 0.1."
     axes = {"x": "model", "y": "feature", "color": "weight", "caption": caption}
     run.figure("heatmap", "Size of the linear weights", rows, **axes)
 

@@ -14,8 +14,9 @@ from pegasos.kernels import Exponential, Polynomial
 from pegasos.studies import Run
 from studies.common import Array, Split, collect_errors
 
-#: Errors by model, preparation and rows: numbers where nothing is drawn, else one value per seed.
-Found = dict[tuple[Any, ...], Any]
+#: Errors by model, scaling or kernel, part, λ and side (train or test): numbers where nothing is
+#: drawn, else one value per seed. λ is 0 where there is none, or where validation chooses it.
+Found = dict[tuple[str, str, str, float, str], Any]
 
 TRAIN, TUNE, ROWS = 8000, 6000, 10_000
 SCALINGS = ("none", "normalize", "standardize")
@@ -48,8 +49,10 @@ class Data:
             "normalize": (self.X - low) / (high - low),
             "standardize": (self.X - train.mean(axis=0)) / train.std(axis=0),
         }
-        self.test_split = np.arange(TRAIN), np.arange(TRAIN, ROWS)
-        self.tune_split = np.arange(TUNE), np.arange(TUNE, TRAIN)
+        self.splits = {
+            "tune": (np.arange(TUNE), np.arange(TUNE, TRAIN)),
+            "whole": (np.arange(TRAIN), np.arange(TRAIN, ROWS)),
+        }
 
     def rows(self, scaling: str, squares: bool = False) -> Array:
         """Return the scaled rows with a constant; with `squares` followed by their 66 products."""
@@ -95,22 +98,20 @@ def run_models(run: Run, data: Data) -> Found:
 
 
 def _run_perceptrons(run: Run, data: Data, found: Found) -> None:
-    """Count errors on scaled rows, on products and with kernels; keep the vectors."""
+    """Count errors on scaled rows, on products and with kernels."""
     run.log("Perceptrons")
+    cases: list[tuple[str, str, str, Array, Any]] = []
     for scaling in SCALINGS:
-        for model, squares in (("perceptron", False), ("perceptron+degree2", True)):
-            Z = data.rows(scaling, squares)
-            fitted = fit_perceptron(Z, data.y, data.test_split[0])
-            wrong = fitted.predict(Z) != data.y
-            for split, rows in zip(("train", "test"), data.test_split, strict=True):
-                found[model, scaling, split] = float(wrong[rows].mean())
-            found["weights", model, scaling] = fitted.coef_[0]
-    Z = data.scaled["standardize"]
+        cases += [("perceptron", scaling, "whole", data.rows(scaling), None)]
+        cases += [("perceptron+degree2", scaling, "whole", data.rows(scaling, True), None)]
     for name, kernel in KERNELS.items():
-        fitted = fit_perceptron(Z, data.y, data.tune_split[0], 10, kernel)
-        for split, rows in zip(("train", "validation"), data.tune_split, strict=True):
+        cases += [("kernel perceptron", name, "tune", data.scaled["standardize"], kernel)]
+    for model, variant, part, Z, kernel in cases:
+        split = data.splits[part]
+        fitted = fit_perceptron(Z, data.y, split[0], 10 if kernel else 20, kernel)
+        for side, rows in zip(("train", "test"), split, strict=True):
             wrong = fitted.predict(Z[rows]) != data.y[rows]
-            found["kernel perceptron", name, split] = float(wrong.mean())
+            found[model, variant, part, 0.0, side] = float(wrong.mean())
 
 
 def _run_pegasos(run: Run, data: Data, found: Found) -> None:
@@ -120,36 +121,31 @@ def _run_pegasos(run: Run, data: Data, found: Found) -> None:
     """
     for model, lams in LAMS.items():
         count = len(run.seeds) * RUNS_PER_SEED[model]
-        parts = {"tune": (data.tune_split, 0), "whole": (data.test_split, count)}
+        seeds = {"tune": range(count), "whole": range(count, 2 * count)}
         for scaling in SCALINGS if model == "pegasos" else ("standardize",):
             run.log(f"{model}, {scaling}, {count} seeds")
-            Z = data.rows(scaling, "degree2" in model)
-            for part, (split, first) in parts.items():
-                seeds = range(first, first + count)
-                searches = repeat_sweep(make_pegasos(model), lams, Z, data.y, split, seeds)
-                _add(found, (model, scaling, part), searches)
-            tuned, whole = (
-                np.array([found[model, scaling, part, lam, "test"] for lam in lams])
-                for part in parts
-            )
-            found[model, scaling, "chosen"] = whole[tuned.argmin(axis=0), np.arange(count)]
+            Z, tables = data.rows(scaling, "degree2" in model), {}
+            for part, split in data.splits.items():
+                searches = repeat_sweep(make_pegasos(model), lams, Z, data.y, split, seeds[part])
+                for side in ("train", "test"):
+                    errors = collect_errors(searches, side)
+                    found |= {(model, scaling, part, lam, side): errors[(lam,)] for lam in lams}
+                tables[part] = np.array(list(errors.values()))
+            chosen = tables["whole"][tables["tune"].argmin(axis=0), np.arange(count)]
+            found[model, scaling, "whole", 0.0, "test"] = chosen
 
 
 def _run_kernel_pegasos(run: Run, data: Data, found: Found) -> None:
     Z = data.scaled["standardize"]  # In float32 a narrow exponential kernel would be 0.
-    whole = {"kernel": [KERNELS["polynomial 3"]], "lam": [0.1]}
-    grid = {"kernel": list(KERNELS.values()), "lam": list(KERNEL_LAMS)}
+    names = {repr(kernel): name for name, kernel in KERNELS.items()}
+    grids = {
+        "tune": {"kernel": list(KERNELS.values()), "lam": list(KERNEL_LAMS)},
+        "whole": {"kernel": [KERNELS["polynomial 3"]], "lam": [0.1]},
+    }
     options = {"X": Z, "y": data.y, "return_train_score": True}
-    for part, split, cells in (("tune", data.tune_split, grid), ("whole", data.test_split, whole)):
-        name, learner = f"kernel Pegasos, {part}", make_pegasos("pegasos")
-        searches = [
-            run.sweep(name, learner, cells, [split], seed=seed, **options) for seed in run.seeds
-        ]
-        _add(found, ("kernel pegasos", part), searches)
-
-
-def _add(found: Found, prefix: tuple[str, ...], searches: list[SweepCV]) -> None:
-    """Add the training and test errors of some searches by their setting."""
-    for side in ("train", "test"):
-        for setting, errors in collect_errors(searches, side).items():
-            found[*prefix, *setting, side] = errors
+    for part, grid in grids.items():
+        name, learner, cv = f"kernel Pegasos, {part}", make_pegasos("pegasos"), [data.splits[part]]
+        searches = [run.sweep(name, learner, grid, cv, seed=seed, **options) for seed in run.seeds]
+        for side in ("train", "test"):
+            for (kernel, lam), errors in collect_errors(searches, side).items():
+                found["kernel pegasos", names[repr(kernel)], part, lam, side] = errors

@@ -15,7 +15,7 @@ from pegasos.kernels import Gaussian, Polynomial
 from pegasos.studies import Run, Study
 from pegasos.studies.judging import tail_probability
 from studies import binary
-from studies.common import Array, Split, compare, describe, read_printed
+from studies.common import Array, Split, compare, describe, listed, read_printed
 
 ROWS, TEST_ROWS, BATCH = 10_000, 2000, 32
 PERCEPTRON: dict[str, Any] = {"shuffle": False, "average": False, "fit_intercept": False}
@@ -36,6 +36,7 @@ LEARNERS: dict[str, Any] = {
     "kernel pegasos gaussian": Pegasos(kernel=Gaussian(1.0), lam=0.001, **KERNEL),
     **{f"{name}+degree2": learner for name, learner in LINEAR.items()},
 }
+UNKNOWN = "no cause known"
 CHANCE = "near chance; the claims discuss a slip of the gradient"
 REASONS = {
     "logistic": CHANCE,
@@ -106,11 +107,6 @@ def _measure(model: Pipeline, run: Run, seed: int) -> list[float]:
     return [float(model.score(run.X[rows], run.y[rows])) for rows in parts]
 
 
-def _judge(run: Run, place: str, name: str, printed: str, ours: Any, **facts: Any) -> None:
-    reason = REASONS.get(name, "no cause known")
-    run.number(place.replace("NAME", name), printed, ours, reason=reason, **facts)
-
-
 def _judge_accuracies(run: Run, accuracies: Accuracies) -> None:
     """Judge the text, and the summary table: six of its test accuracies are training accuracies."""
     text = {}
@@ -119,13 +115,14 @@ def _judge_accuracies(run: Run, accuracies: Accuracies) -> None:
         text[name] = row["test_accuracy"]
         for side, rows in (("train", ROWS - TEST_ROWS), ("test", TEST_ROWS)):
             if printed := row[f"{side}_accuracy"]:
-                _judge(run, f"text: NAME, {side}", name, printed, accuracies[name, side], rows=rows)
+                facts = {"rows": rows, "reason": REASONS.get(name, UNKNOWN)}
+                run.number(f"text: {name}, {side}", printed, accuracies[name, side], **facts)
     for row in read_printed("binary_models_table1"):
         name, printed = row["model"], row["test_accuracy"]
         repeats = printed == row["train_accuracy"]
         note = f"repeats the training accuracy; the text prints {text[name]}" if repeats else ""
-        facts = {"rows": TEST_ROWS, "note": note}
-        _judge(run, "table 1: NAME, test", name, printed, accuracies[name, "test"], **facts)
+        facts = {"rows": TEST_ROWS, "reason": REASONS.get(name, UNKNOWN), "note": note}
+        run.number(f"table 1: {name}, test", printed, accuracies[name, "test"], **facts)
 
 
 def _judge_cross_validated(run: Run) -> None:
@@ -138,7 +135,8 @@ def _judge_cross_validated(run: Run) -> None:
             model, X, y = make_model(name), run.X[train], run.y[train]
             search = run.sweep(f"cross-validation, {name}", model, {}, folds, seed=seed, X=X, y=y)
             ours.append(float(search.cv_results_["mean_test_score"][0]))
-        _judge(run, "text: NAME, cross-validated", name, printed, ours)
+        reason = REASONS.get(name, UNKNOWN)
+        run.number(f"text: {name}, cross-validated", printed, ours, reason=reason)
 
 
 def _search_grids(run: Run) -> None:
@@ -255,8 +253,7 @@ def _check_claims(run: Run, accuracies: Accuracies) -> None:
     run.claim(
         "kernels and expansion improve accuracy much",
         test["kernel perceptron gaussian"] > test["perceptron"] + 0.1,
-        "mean test accuracies with the printed settings: "
-        + ", ".join(f"{name} {value:.4f}" for name, value in test.items()),
+        f"mean test accuracies with the printed settings: {listed(test)}",
     )
     gaps = {
         name: float((accuracies[name, "train"] - accuracies[name, "test"]).mean())
@@ -280,8 +277,8 @@ def _check_claims(run: Run, accuracies: Accuracies) -> None:
         f"test accuracies {describe(polynomial)} and {describe(gaussian)}; Gaussian ahead in "
         f"{int((difference > 0).sum())} of {len(difference)} splits",
     )
-    one_pass = make_model("kernel pegasos polynomial").set_params(learn__n_iter=None)
-    one_pass.set_params(learn__epochs=1)
+    one_pass = make_model("kernel pegasos polynomial")
+    one_pass.set_params(learn__n_iter=None, learn__epochs=1)
     passes = [_measure(one_pass, run, seed)[1] for seed in run.seeds]
     run.claim(
         "an epoch of kernel Pegasos is a single step",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from pegasos.program.files import as_csv, write_text
 from pegasos.studies import StudyResult
 from pegasos.studies.results import DIFFERS, VERDICTS
 
@@ -12,41 +15,50 @@ WORDS = 20
 
 _HEAD = """# The five studies
 
-Five published reports, run again by `make studies` with their own data. Each printed number gets a verdict: *exact*
-(all printed digits agree), *within noise* (inside the central 95 % of our distribution over seeds), *undecided* (between
-95 % and 99 %, or no distribution), or *differs* (outside 99 %). The pages with all numbers and figures are written to
-`runs/studies`; `claims.csv` there has the whole evidence of each claim, of which this page shows the first part. The code
-is in `studies/`.
+Five published reports, run again by `make studies` with their own data. Each printed number gets a
+verdict: *exact* (all printed digits agree), *within noise* (inside the central 95 % of our
+distribution over seeds), *undecided* (between 95 % and 99 %, or no distribution), or *differs*
+(outside 99 %). The pages with all numbers and figures are written to `runs/studies`; `claims.csv`
+there has the whole evidence of each claim, of which this page shows the first part. Claims marked
+(ours) are not made by the report. The code is in `studies/`.
 """
 
 
-def summarize(results: list[StudyResult]) -> str:
-    """Return the page as Markdown."""
+def write_summary(page: Path, results: list[StudyResult]) -> None:
+    """Write the page, and beside it our errors and verdicts of the cells of usps_kernels.
+
+    The published errors of these cells are not in the repository.
+    """
     head = ["study", "numbers", *VERDICTS, "best reached here", "seconds"]
-    rows = []
-    for result in results:
-        best = min((each.error for each in result.best), default=float("nan"))
-        counts = result.counts()
-        verdicts = [str(counts[verdict]) for verdict in VERDICTS]
-        link = f"[{result.study}](#{result.study.replace('_', '-')})"
-        rows.append(
-            [link, str(len(result.numbers)), *verdicts, f"{best:.2%}", f"{result.seconds:.0f}"]
-        )
-    parts = [_HEAD, _table(head, rows)]
-    return "\n".join([*parts, *(_section(result) for result in results)])
+    table = [
+        [
+            f"[{result.study}](#{result.study.replace('_', '-')})",
+            str(len(result.numbers)),
+            *map(str, result.counts().values()),
+            *(_percent(best.error) for best in result.best),
+            f"{result.seconds:.0f}",
+        ]
+        for result in results
+    ]
+    sections = [_section(result) for result in results]
+    write_text(page, "\n".join([_HEAD, _table(head, table), *sections]))
+    numbers = next(result.numbers for result in results if result.study == "usps_kernels")
+    cells = [each for each in numbers if not each.id.startswith("printed:")]
+    if cells:  # else the published cells are not in the data folder
+        rows = [{"id": each.id, "ours": each.ours, "verdict": each.verdict} for each in cells]
+        write_text(page.parent / "usps_kernels_cells.csv", as_csv(rows))
 
 
 def _section(result: StudyResult) -> str:
-    lines = [
-        f"## {result.study.replace('_', '-')}",
-        "",
-        f"**{result.title}.** {result.protocol}",
-        "",
+    """Return protocol, notes, differences, claims and best error of one study."""
+    reasons: dict[str, list[str]] = {}
+    for number in result.numbers:
+        if number.verdict == DIFFERS:
+            reasons.setdefault(number.reason, []).append(f"{number.printed:g} / {number.ours:.4g}")
+    differences = [
+        [reason, str(len(found)), _shortened(found)] for reason, found in reasons.items()
     ]
-    for note in result.notes:
-        lines += [note, ""]
-    lines += _differences(result)
-    rows = [
+    claims = [
         [
             claim.claim if claim.source == "report" else f"(ours) {claim.claim}",
             claim.verdict,
@@ -54,38 +66,30 @@ def _section(result: StudyResult) -> str:
         ]
         for claim in result.claims
     ]
-    lines += [_table(["claim", "verdict", "evidence"], rows)] if rows else []
+    parts = [f"## {result.study.replace('_', '-')}", f"**{result.title}.** {result.protocol}"]
+    parts += result.notes
+    if differences:
+        parts += ["Numbers that differ:"]
+        parts += [_table(["reason", "count", "printed / ours"], differences).rstrip()]
+    parts += [_table(["claim", "verdict", "evidence"], claims).rstrip()]
     for best in result.best:
-        lines += [
-            f"Best reached here: {best.error:.2%} on {best.rows} rows, {best.seconds:.0f} s: {best.what}.",
-            "",
-        ]
-    return "\n".join(lines)
+        size = f"{best.rows} rows, {best.seconds:.0f} s"
+        parts += [f"Best reached here: {_percent(best.error)} on {size}: {best.what}."]
+    return "\n\n".join(parts) + "\n"
+
+
+def _percent(error: float) -> str:
+    return f"{100 * error:.2f} %"
+
+
+def _shortened(found: list[str]) -> str:
+    return ", ".join(found[:SHOWN]) + (", ..." if len(found) > SHOWN else "")
 
 
 def _first_words(evidence: str) -> str:
     """Return the first part of the evidence of a claim."""
     words = evidence.split("; ")[0].split()
     return " ".join(words[:WORDS]) + (" ..." if len(words) > WORDS else "")
-
-
-def _differences(result: StudyResult) -> list[str]:
-    """Return a table of the numbers that differ, one row per reason."""
-    reasons: dict[str, list[str]] = {}
-    for number in result.numbers:
-        if number.verdict == DIFFERS:
-            reasons.setdefault(number.reason, []).append(f"{number.printed:g} / {number.ours:.4g}")
-    if not reasons:
-        return []
-    rows = [
-        [
-            reason,
-            str(len(found)),
-            ", ".join(found[:SHOWN]) + (", ..." if len(found) > SHOWN else ""),
-        ]
-        for reason, found in reasons.items()
-    ]
-    return ["Numbers that differ:", "", _table(["reason", "count", "printed / ours"], rows)]
 
 
 def _table(head: list[str], rows: list[list[str]]) -> str:

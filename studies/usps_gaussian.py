@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import pdist, squareform
-from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 from pegasos.kernels import Gaussian
 from pegasos.studies import Run, Study, judge
 from studies import usps
-from studies.common import Array, Split, collect_errors, read_printed
+from studies.common import Array, Split, collect_errors, listed, read_printed
 
 LAMS = (1e-10, 1e-5, 1e-3, 1e-1, 1e5)
 STEPS = (250, 500, 1000, 3500, 7438)
@@ -40,9 +40,11 @@ def run_study(run: Run) -> None:
     run.log("distances of order 1")
     # In float32 nearly all values would be 0; float64 keeps those above exp(-745).
     matrix = np.exp(-0.125 * squareform(pdist(run.X.astype(np.float64), "cityblock")) ** 2)
-    errors = _sweep(run, ORDER_1, "precomputed", matrix)
-    del matrix
-    errors |= _sweep(run, EUCLIDEAN, Gaussian(4.0), run.X)
+    errors: Errors = {}
+    for norm, kernel, X in ((ORDER_1, "precomputed", matrix), (EUCLIDEAN, Gaussian(4.0), run.X)):
+        errors |= _sweep(run, norm, kernel, X, LAMS, STEPS, run.seeds)
+        errors |= _sweep(run, norm, kernel, X, FINER_LAMS, FINER_STEPS, [0])
+    del matrix, X
     _judge_printed(run, errors)
     for norm in NORMS:
         for title, side in (("Training", "train"), ("Test", "test")):
@@ -52,6 +54,7 @@ def run_study(run: Run) -> None:
         _check_lams(run, errors, norm)
         _check_steps(run, errors, norm)
     _compare_norms(run, errors)
+    _try_future_work(run, errors)
     usps.reach_best(run, _folds(0))
 
 
@@ -59,18 +62,18 @@ def _folds(seed: int) -> list[Split]:
     return list(KFold(5, shuffle=True, random_state=seed).split(np.zeros(usps.ROWS)))
 
 
-def _sweep(run: Run, norm: str, kernel: Any, X: Array) -> Errors:
-    """Return the errors of the report's grid and of the settings that it wishes."""
-    grid = {"lam": [*LAMS, *FINER_LAMS], "n_iter": [*STEPS, *FINER_STEPS]}
-    learner = clone(usps.LEARNER).set_params(kernel=kernel)
+def _sweep(
+    run: Run, norm: str, kernel: Any, X: Array, lams: Any, steps: Any, seeds: Iterable[int]
+) -> Errors:
+    grid = {"kernel": [kernel], "lam": list(lams), "n_iter": list(steps)}
     options = {"X": X, "scoring": usps.DecodedAccuracy("first"), "return_train_score": True}
     searches = [
-        run.sweep(norm, learner, grid, _folds(seed), seed=seed, **options) for seed in run.seeds
+        run.sweep(norm, usps.LEARNER, grid, _folds(seed), seed=seed, **options) for seed in seeds
     ]
     errors: Errors = {}
     for side in ("train", "test"):
-        for (lam, steps), values in collect_errors(searches, side).items():
-            errors.setdefault((side, norm, steps), {})[lam] = values
+        for (_, lam, T), values in collect_errors(searches, side).items():
+            errors.setdefault((side, norm, T), {})[lam] = values
     return errors
 
 
@@ -139,7 +142,7 @@ def _check_steps(run: Run, errors: Errors, norm: str) -> None:
 
 
 def _compare_norms(run: Run, errors: Errors) -> None:
-    """Compare the norms by what the report says, and try the finer grid that it wishes."""
+    """Compare the norms by what the report says."""
     late = {norm: errors["test", norm, 3500][1e5].mean() for norm in NORMS}
     words = "; ".join(f"{norm}: {_words(errors['test', norm, STEPS[-1]])}" for norm in NORMS)
     run.claim(
@@ -148,8 +151,8 @@ def _compare_norms(run: Run, errors: Errors) -> None:
         "holds for its words on λ; the one printed error decides nothing"
         if late[EUCLIDEAN] > 0.3 > late[ORDER_1]
         else "undecided",
-        f"with the Euclidean norm λ = 1e5 errs on {100 * late[EUCLIDEAN]:.0f} %, so it cannot be lowest at "
-        f"any T; test errors at T = 7438, {words}",
+        f"with the Euclidean norm λ = 1e5 errs on {100 * late[EUCLIDEAN]:.0f} %, so it cannot be "
+        f"lowest at any T; test errors at T = 7438, {words}",
         source="ours",
     )
     best = _lowest(errors["test", ORDER_1, STEPS[-1]])
@@ -158,26 +161,27 @@ def _compare_norms(run: Run, errors: Errors) -> None:
         "holds with the norm of order 1" if best == 1e-3 else "holds for T only",
         f"λ = {best:g} has the lowest test error at T = 7438 with the norm of order 1; {words}",
     )
-    for norm in NORMS:
-        means = {
-            (lam, T): float(values.mean())
-            for (side, own, T), line in errors.items()
-            for lam, values in line.items()
-            if (side, own) == ("test", norm)
-        }
-        published = min(means[lam, T] for lam in LAMS for T in STEPS)
-        (lam, T), lowest = min(means.items(), key=lambda item: item[1])
-        run.claim(
-            "T between 3500 and 7438 and λ between 1e-10 and 1e-3, which the report leaves for "
-            f"later, lower the error ({norm})",
-            lowest < published,
-            f"lowest error {lowest:.4f} at λ = {lam:g}, T = {T}; published grid {published:.4f}",
-            source="ours",
-        )
     run.claim(
         "run time grows with T",
         "holds by construction",
         "each step computes one score; seconds depend on the machine and are not judged",
+    )
+
+
+def _try_future_work(run: Run, errors: Errors) -> None:
+    """Try the finer grid that the report wishes, with the first seed."""
+    published, finer = (
+        {norm: min(v[0] for T in steps for v in errors["test", norm, T].values()) for norm in NORMS}
+        for steps in (STEPS, FINER_STEPS)
+    )
+    gains = [published[norm] - finer[norm] for norm in NORMS]
+    run.claim(
+        "T between 3500 and 7438 and λ between 1e-10 and 1e-3, which the report leaves for later, "
+        "lower the error",
+        min(gains) > 0 or ("holds in part" if max(gains) > 0 else False),
+        f"lowest test errors of one seed: {listed(finer)} with T = 4500 to 6500 and λ = 1e-8 to "
+        f"1e-4; {listed(published)} in the published grid",
+        source="ours",
     )
 
 

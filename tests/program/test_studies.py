@@ -312,10 +312,10 @@ def test_perceptron_counts_of_binary_ladder_are_exact() -> None:
     for (scaling, squares), counts in expected.items():
         Z = data.rows(scaling, squares)
         wrong = (
-            binary_ladder_protocol.fit_perceptron(Z, data.y, data.test_split[0]).predict(Z)
+            binary_ladder_protocol.fit_perceptron(Z, data.y, data.splits["whole"][0]).predict(Z)
             != data.y
         )
-        for rows, count in zip(data.test_split, counts, strict=True):
+        for rows, count in zip(data.splits["whole"], counts, strict=True):
             assert count is None or int(wrong[rows].sum()) == count
     weights = [
         float(row["weight"])
@@ -323,7 +323,7 @@ def test_perceptron_counts_of_binary_ladder_are_exact() -> None:
         if row["model"] == "perceptron"
     ]
     fitted = binary_ladder_protocol.fit_perceptron(
-        data.rows("standardize"), data.y, data.test_split[0]
+        data.rows("standardize"), data.y, data.splits["whole"][0]
     )
     np.testing.assert_allclose(fitted.coef_[0], weights, rtol=0, atol=6e-9)
 
