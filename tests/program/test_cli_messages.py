@@ -16,7 +16,7 @@ import pytest
 from command_line import call, fine, messy, numbers, written
 from pegasos.learners.convergence import CellsNotConverged, NotConverged
 from pegasos.program import app, datasets
-from pegasos.program.terminal import console
+from pegasos.program.terminal import console, failures
 from pegasos.search.sweep import OutOfTime
 
 
@@ -111,7 +111,7 @@ def test_an_unexpected_error_is_one_line_and_debug_shows_all(folder, monkeypatch
     ],
 )
 def test_warnings_name_options(capsys, warning, words):
-    app._show_warning(warning)
+    failures.show_warning(warning)
     assert words in capsys.readouterr().err
     assert str(pickle.loads(pickle.dumps(warning))) == str(warning)
 

@@ -151,7 +151,7 @@ def test_what_was_tuned_is_shown_and_judged(tmp_path, monkeypatch):
     assert "pegasos tune my.csv --json" in fine("show", model).out
     checked = fine("evaluate", model, "my.csv", "--json").json
     assert checked["errors"]["training"]["rows"] == 150
-    assert "held-out rows" in checked["notes"][1]
+    assert "test rows" in checked["notes"][1]
     assert fine("models", "--json").json["words"]
 
 

@@ -319,7 +319,7 @@ def test_the_page_of_a_run_is_written_anew(place: Path) -> None:
     assert "<html" in Path("run/report.html").read_text(encoding="utf-8")
     for name in ("report.json", "summary.json"):
         answer = call("report", "run", "-o", f"run/{name}")
-        assert answer.code == 2 and "is a file that is read" in answer.err
+        assert answer.code == 2 and "is also an input" in answer.err
 
 
 class Full(io.StringIO):
@@ -568,7 +568,7 @@ def test_a_folder_that_can_only_be_read(disk: Any, place: Path) -> None:
         "report my.model -o {}/x.html",
     ):
         done = shell(f"PEGASOS {line.format(frozen)}", place)
-        assert done.returncode == 2 and "nothing can be written to" in done.stderr, done.stderr
+        assert done.returncode == 2 and "no permission to write to" in done.stderr, done.stderr
     done = shell(
         "PEGASOS train table.csv -q -o y.model",
         place,

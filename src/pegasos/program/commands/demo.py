@@ -31,7 +31,6 @@ def command(
 ) -> None:
     """Take a tour in a minute or two: tune every kind of model on two data sets, save the best.
 
-    \b
     Examples:
       pegasos demo
       pegasos demo -o somewhere --json

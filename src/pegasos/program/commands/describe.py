@@ -36,7 +36,6 @@ def command(
 ) -> None:
     """Statistics of every feature, outliers, correlations, balance of classes, advice on scaling.
 
-    \b
     Examples:
       pegasos describe my.csv
       pegasos describe my.csv --label species --drop id

@@ -44,7 +44,6 @@ def command(
 ) -> None:
     """Evaluate a saved model on labeled rows; training rows are reported separately.
 
-    \b
     Examples:
       pegasos evaluate my.model my.csv
       pegasos evaluate my.model later.csv --json
@@ -198,7 +197,7 @@ def _training_rows(saved: SavedModel, rows: _Rows) -> tuple[Array | None, bool]:
 
 
 def _parts(known: Array | None, test_group: Array) -> dict[str, Array]:
-    """Return training and new rows; the file's own test group is a part if it is not all of them."""
+    """Return training and new rows, split by the file's own test group if it is only some."""
     import numpy as np
 
     if known is None:

@@ -57,7 +57,6 @@ def command(
 ) -> None:
     """Write a model as an ONNX file: every step from columns to labels, scores and probabilities, for programs without Python.
 
-    \b
     Examples:
       pegasos export my.model my.onnx
       pegasos export my.model my.onnx --check my.csv

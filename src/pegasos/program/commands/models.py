@@ -34,7 +34,6 @@ _OPTIONS = {
 def command(talking: OutputOptions) -> None:
     """List models, kernels and options with formulas and their names in scikit-learn.
 
-    \b
     Examples:
       pegasos models
       pegasos models --json

@@ -24,7 +24,6 @@ def command(
 ) -> None:
     """Write a page that runs Perceptron, Pegasos and SDCA in the browser, step by step.
 
-    \b
     Examples:
       pegasos play
       pegasos play my.csv -o my-play.html

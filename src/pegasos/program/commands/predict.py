@@ -51,9 +51,8 @@ def command(
     talking: OutputOptions,
     memory: Memory = None,
 ) -> None:
-    """Predict labels, scores or probabilities of new rows, in their order; large files are streamed.
+    """Predict labels, scores or probabilities of new rows in their order; stream large files.
 
-    \b
     Examples:
       pegasos predict my.model new.csv -o labels.csv
       cat new.csv | pegasos predict my.model - > labels.csv

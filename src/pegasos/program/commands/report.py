@@ -42,7 +42,6 @@ def command(
 ) -> None:
     """Write a page that explains the results of a run or a model; it opens without a network.
 
-    \b
     Examples:
       pegasos report runs/my
       pegasos report runs/my -o my.html --figures
@@ -50,7 +49,6 @@ def command(
     """
     from pegasos.program.pages import report
     from pegasos.program.pages.run_folders import RECORDS
-    from pegasos.program.saved_models import SavedModel
     from pegasos.program.terminal import outputs
     from pegasos.program.views import give
 
@@ -63,6 +61,8 @@ def command(
     outputs.check_file(str(target), *read, *([] if data is None else [data]), what="a page")
     rows: dict[str, Any] = {}
     if data is not None:
+        from pegasos.program.saved_models import SavedModel  # loads learners
+
         rows = {"X": SavedModel.open(run).labelled_rows(data, reading), "source": data}
     with console.working(f"writing {target}"):
         page = report(run, **rows)

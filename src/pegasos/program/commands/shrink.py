@@ -73,7 +73,6 @@ def command(
 ) -> None:
     """Reduce the support vectors of a kernel model, and show the error at each size.
 
-    \b
     Examples:
       pegasos shrink my.model                       show the error at every size; write nothing
       pegasos shrink my.model --keep 200            also write my-200.model

@@ -84,6 +84,12 @@ def _tell(text: str, end: str = "\n") -> None:
         print(text, end=end, file=sys.stderr, flush=True)
 
 
+def abandon_output() -> None:
+    """Discard unwritten output, so that the interpreter reports no error when it closes."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def table(
     head: Sequence[str], rows: Iterable[Sequence[object]], left: int = 1, width: int = 60
 ) -> None:
@@ -149,7 +155,8 @@ class Progress:
         if not self.total:
             return f", {self.count:,} {counted}"
         share = min(1.0, self.count / self.total)
-        return f", {self.count:,} of {self.total:,} {counted} {_bar(share)} about {seconds * (1 / share - 1):.0f} s left"
+        left = f"about {seconds * (1 / share - 1):.0f} s left"
+        return f", {self.count:,} of {self.total:,} {counted} {_bar(share)} {left}"
 
 
 def _bar(share: float) -> str:

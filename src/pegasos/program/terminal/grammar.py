@@ -19,8 +19,9 @@ _LARGEST_COUNT = 10**12
 _WORDS_FOR_NUMBERS = ("scale", "inf", "nan")
 
 KERNEL_GRAMMAR = """\
-linear | NAME[:VALUES][:PARAMETER=VALUE]; several with commas between them, or repeated. VALUES are a,b,c or lo:hi:count
-(logarithmic); `2s` is twice the width that suits the data. `pegasos models` lists the kernels and their parameters."""
+linear, gaussian, polynomial, ... (see `pegasos models`), as NAME[:VALUES][:PARAMETER=VALUE].
+VALUES are a,b,c or lo:hi:count (logarithmic); a width of 2s is twice the default of the data.
+Separate several kernels by commas, or repeat the option."""
 
 
 def parse_numbers(text: str, option: str) -> list[float]:

@@ -85,7 +85,6 @@ def command(
 ) -> None:
     """Find the best model by cross-validation, measure its test error, and save it.
 
-    \b
     Examples:
       pegasos tune my.csv
       pegasos tune my.csv --kernel gaussian:0.1s:10s:7 --lam 1e-6:1e-2:9 -o runs/mine
