@@ -378,7 +378,7 @@ def test_what_cannot_be_exported_is_refused(tmp_path, monkeypatch):
         ColumnTransformer([("a", preprocessing.OneHotEncoder(), ["a"])], sparse_threshold=0),
         SDCA(random_state=0),
     )
-    with pytest.raises(BadModel, match="two categories for what is missing"):
+    with pytest.raises(BadModel, match="two categories for missing values"):
         export_onnx(encoded.fit(table, np.arange(60) % 3), path)
     monkeypatch.setattr(graph, "_MOST_BYTES", 1000)
     with pytest.raises(BadModel, match="files hold at most 2 GB"):

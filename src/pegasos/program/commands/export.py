@@ -48,22 +48,24 @@ def command(
         str | None,
         option(
             "DATA",
-            "Rows on which model and file are compared; needs onnxruntime. The first options read them.",
+            "Rows on which the model and the file are compared; needs onnxruntime. "
+            "The options for reading apply to them.",
         ),
     ] = None,
     float32: Annotated[
-        bool, option(None, "Numbers go in as float32; inside they are float64.", "--float32")
+        bool, option(None, "Numeric inputs are float32; computations are float64.", "--float32")
     ] = False,
 ) -> None:
-    """Write a model as an ONNX file: every step from columns to labels, scores and probabilities, for programs without Python.
+    """Write a model with its preprocessing as an ONNX file, for programs without Python.
 
     Examples:
       pegasos export my.model my.onnx
       pegasos export my.model my.onnx --check my.csv
 
-    Numeric columns form one input X, rows x columns. If some columns hold text, each column is an input of its own, rows x 1:
-    text with "" for a missing value, numbers with NaN, dates as days since 1970-01-01. Outputs: label, scores and, if the model
-    has them, probabilities. The file's metadata_props name them all. Requires onnx: pip install '.[onnx]' in a clone.
+    Numeric columns form one input X, rows x columns. If some columns hold text, each column is an
+    input of its own, rows x 1: text with "" for a missing value, numbers with NaN, dates as days
+    since 1970-01-01. Outputs: label, scores and, if the model has them, probabilities. The file's
+    metadata_props name all inputs and outputs. Requires onnx: pip install '.[onnx]' in a clone.
     """
     from pegasos.program.views import give
 
@@ -129,7 +131,10 @@ def _show(found: ExportRecord) -> None:
     )
     console.show("", f"outputs: {', '.join(found.outputs.values())}")
     if (checked := found.checked) is not None:
-        text = f"checked: {checked.rows} rows, {checked.labels} labels differ, scores by at most {checked.scores:.2g}"
+        text = (
+            f"checked: {checked.rows} rows, {checked.labels} labels differ, "
+            f"scores by at most {checked.scores:.2g}"
+        )
         if checked.probabilities is not None:
             text += f", probabilities by at most {checked.probabilities:.2g}"
         console.show(text)

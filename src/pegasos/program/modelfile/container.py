@@ -84,6 +84,7 @@ class Container:
         self._unread = set(self._file.keys())
 
     def __contains__(self, name: str) -> bool:
+        """Return whether the file has an array that was not read yet."""
         return name in self._unread
 
     def read(self, name: str, dtypes: tuple[str, ...], *shapes: tuple[int | None, ...]) -> Array:

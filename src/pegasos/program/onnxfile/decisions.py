@@ -10,7 +10,7 @@ from onnx import TensorProto
 from pegasos.engine.kernels.standard import Linear
 from pegasos.learners.calibration import SIGMOID, Calibration
 from pegasos.learners.one_vs_one import LEAST_PROBABILITY, class_pairs, pair_labels
-from pegasos.learners.task import PRECOMPUTED
+from pegasos.learners.task import is_precomputed
 from pegasos.program.errors import BadModel
 from pegasos.program.onnxfile.graph import Graph
 from pegasos.program.onnxfile.kernels import kernel_values
@@ -20,24 +20,24 @@ Array = np.ndarray[Any, Any]
 
 def scores(graph: Graph, learner: Any, rows: str) -> str:
     """Return the scores of the predictors, rows x predictors."""
-    return graph.call("Add", _products(graph, learner, rows), graph.numbers(learner.intercept_))
+    return graph.call("Add", _products(graph, learner, rows), learner.intercept_)
 
 
 def _products(graph: Graph, learner: Any, rows: str) -> str:
     if hasattr(learner, "coef_"):
-        return graph.call("MatMul", rows, graph.numbers(np.ascontiguousarray(learner.coef_.T)))
-    vectors = np.ascontiguousarray(learner.dual_coef_.T)
+        return graph.call("MatMul", rows, learner.coef_.T)
+    coefficients, support = learner.dual_coef_.T, learner.support_vectors_
     if not len(learner.support_):  # the model consists of its intercept only
-        return graph.call(
-            "MatMul", rows, graph.numbers(np.zeros((learner.n_features_in_, vectors.shape[1])))
-        )
-    if isinstance(learner.kernel_, str) and learner.kernel_ == PRECOMPUTED:
-        return graph.call("MatMul", graph.columns(rows, learner.support_), graph.numbers(vectors))
+        zeros = np.zeros((learner.n_features_in_, coefficients.shape[1]))
+        return graph.call("MatMul", rows, zeros)
     if isinstance(learner.kernel_, Linear):  # Σ a (x·z) = x·(Σ a z), a linear predictor
-        weights = learner.support_vectors_.astype(np.float64).T @ vectors.astype(np.float64)
-        return graph.call("MatMul", rows, graph.numbers(np.asarray(weights)))
-    values = kernel_values(graph, learner.kernel_, rows, learner.support_vectors_)
-    return graph.call("MatMul", values, graph.numbers(vectors))
+        weights = support.astype(np.float64).T @ coefficients.astype(np.float64)
+        return graph.call("MatMul", rows, weights)
+    if is_precomputed(learner.kernel_):
+        values = graph.columns(rows, learner.support_)
+    else:
+        values = kernel_values(graph, learner.kernel_, rows, support)
+    return graph.call("MatMul", values, coefficients)
 
 
 def decision_values(graph: Graph, learner: Any, found: str) -> str:
@@ -50,13 +50,13 @@ def decision_values(graph: Graph, learner: Any, found: str) -> str:
     if not learner.has_pairs(learner.classes_):
         return found
     signs = graph.numbers(pair_labels(np.arange(classes), classes))
-    won = graph.call("Greater", found, graph.numbers(0.0))
-    won = graph.call("Where", won, graph.numbers(1.0), graph.numbers(-1.0))
-    votes = graph.call("Add", graph.call("MatMul", won, signs), graph.numbers(classes - 1.0))
-    votes = graph.call("Mul", votes, graph.numbers(0.5))
+    won = graph.call("Greater", found, 0.0)
+    won = graph.call("Where", won, 1.0, -1.0)
+    votes = graph.call("Add", graph.call("MatMul", won, signs), classes - 1.0)
+    votes = graph.call("Mul", votes, 0.5)
     sums = graph.call("MatMul", found, signs)
-    size = graph.call("Add", graph.call("Abs", sums), graph.numbers(1.0))
-    ties = graph.call("Div", sums, graph.call("Mul", size, graph.numbers(3.0)))
+    size = graph.call("Add", graph.call("Abs", sums), 1.0)
+    ties = graph.call("Div", sums, graph.call("Mul", size, 3.0))
     return graph.call("Add", votes, ties)
 
 
@@ -72,37 +72,36 @@ def coupled(graph: Graph, learner: Any, found: str) -> str:
     calibration = learner.calibration_
     p = graph.call("Sigmoid", found) if calibration is None else _each(graph, calibration, found)
     p = graph.call("Clip", p, *least)
-    other = graph.call("Sub", graph.numbers(1.0), p)
-    zero = graph.call("Mul", graph.columns(p, [0]), graph.numbers(0.0))
+    other = graph.call("Sub", 1.0, p)
+    zero = graph.call("Mul", graph.columns(p, [0]), 0.0)
     places = np.full((k, k), 2 * len(first))
     places[second, first] = np.arange(len(first))
     places[first, second] = len(first) + np.arange(len(first))
     flat = graph.columns(graph.joined([p, other, zero]), places.reshape(-1))
-    r = graph.call("Reshape", flat, graph.wholes([-1, k, k]))
+    r = graph.call("Reshape", flat, graph.integers([-1, k, k]))
     products = graph.call("Mul", r, graph.call("Transpose", r, perm=[0, 2, 1]))
-    squares = graph.call("ReduceSum", graph.call("Mul", r, r), graph.wholes([1]), keepdims=1)
-    diagonal = graph.call("Mul", squares, graph.numbers(np.eye(k)))
-    matrix = graph.call("Add", graph.call("Sub", graph.numbers(1.0), products), diagonal)
-    ones = graph.call("Add", graph.call("Mul", squares, graph.numbers(0.0)), graph.numbers(1.0))
+    squares = graph.call("ReduceSum", graph.call("Mul", r, r), graph.integers([1]), keepdims=1)
+    diagonal = graph.call("Mul", squares, np.eye(k))
+    matrix = graph.call("Add", graph.call("Sub", 1.0, products), diagonal)
+    ones = graph.call("Add", graph.call("Mul", squares, 0.0), 1.0)
     ones = graph.call("Transpose", ones, perm=[0, 2, 1])
     system = graph.call("Concat", matrix, ones, axis=2)
     for step in range(k):
-        place = graph.wholes([step])
+        place = graph.integers([step])
         row, column = (graph.call("Gather", system, place, axis=axis) for axis in (1, 2))
         row = graph.call("Div", row, graph.call("Gather", row, place, axis=2))
-        column = graph.call("Sub", column, graph.numbers(np.eye(k)[:, [step]]))
+        column = graph.call("Sub", column, np.eye(k)[:, [step]])
         system = graph.call("Sub", system, graph.call("Mul", column, row))
     solution = graph.call("Gather", system, graph.values(np.array(k)), axis=2)
-    return _normalized(graph, graph.call("Max", solution, graph.numbers(0.0)))
+    return _normalized(graph, graph.call("Max", solution, 0.0))
 
 
 def labels(graph: Graph, learner: Any, found: str) -> str:
     """Return the predicted classes: by threshold for two classes, else by the largest score."""
     if len(learner.classes_) == 2:
-        second = graph.call(
-            "Greater", single(graph, found), graph.numbers(float(learner.threshold_))
-        )
-        place = graph.call("Cast", second, to=TensorProto.INT64)
+        threshold = graph.numbers(float(learner.threshold_))
+        is_second = graph.call("Greater", single(graph, found), threshold)
+        place = graph.call("Cast", is_second, to=TensorProto.INT64)
     else:
         place = graph.call("ArgMax", found, axis=1, keepdims=0)
     return graph.call("Gather", graph.values(plain_classes(learner.classes_)), place, axis=0)
@@ -114,20 +113,16 @@ def plain_classes(classes: Array) -> Array:
         return classes.astype(str) if classes.dtype == object else classes
     if classes.dtype.kind == "f":
         return classes.astype(np.float64)
-    if classes.dtype.kind == "u" and int(classes.max()) > np.iinfo(np.int64).max:
+    if int(classes.max()) > np.iinfo(np.int64).max:
         raise BadModel(
-            f"the class {classes.max()} is larger than what ONNX files hold as a whole number: make the labels text."
-        )
-    if classes.dtype.kind not in "iu":
-        raise BadModel(
-            f"classes of dtype {classes.dtype} have no form in ONNX: make them numbers or text."
+            f"the class {classes.max()} is larger than the integers of ONNX: make the labels text."
         )
     return classes.astype(np.int64)
 
 
 def single(graph: Graph, found: str) -> str:
     """Return a one-column matrix as a vector."""
-    return graph.call("Squeeze", found, graph.wholes([1]))
+    return graph.call("Squeeze", found, graph.integers([1]))
 
 
 def probabilities(graph: Graph, learner: Any, found: str) -> str:
@@ -135,17 +130,13 @@ def probabilities(graph: Graph, learner: Any, found: str) -> str:
     if learner.calibration_ is not None:
         return _calibrated(graph, learner.calibration_, found)
     if len(learner.classes_) == 2:
-        return graph.joined(
-            [graph.call("Sigmoid", graph.call("Neg", found)), graph.call("Sigmoid", found)]
-        )
+        other = graph.call("Sigmoid", graph.call("Neg", found))
+        return graph.joined([other, graph.call("Sigmoid", found)])
     # log σ(s) = min(s, 0) - log(1 + exp(-|s|)): σ may underflow for all scores of a row
     tail = graph.call("Exp", graph.call("Neg", graph.call("Abs", found)))
-    logs = graph.call(
-        "Sub",
-        graph.call("Min", found, graph.numbers(0.0)),
-        graph.call("Log", graph.call("Add", tail, graph.numbers(1.0))),
-    )
-    highest = graph.call("ReduceMax", logs, graph.wholes([1]), keepdims=1)
+    logs = graph.call("Log", graph.call("Add", tail, 1.0))
+    logs = graph.call("Sub", graph.call("Min", found, 0.0), logs)
+    highest = graph.call("ReduceMax", logs, graph.integers([1]), keepdims=1)
     return _normalized(graph, graph.call("Exp", graph.call("Sub", logs, highest)))
 
 
@@ -157,42 +148,38 @@ def _each(graph: Graph, calibration: Calibration, found: str) -> str:
     """Return the calibrated probability of each column."""
     if calibration.kind == SIGMOID:
         slopes, offsets = np.array(calibration.columns).T
-        scaled = graph.call("Mul", found, graph.numbers(slopes))
-        return graph.call("Sigmoid", graph.call("Add", scaled, graph.numbers(offsets)))
-    columns = enumerate(calibration.columns)
-    return graph.joined(
-        [_interpolated(graph, graph.columns(found, [place]), knots) for place, knots in columns]
-    )
+        scaled = graph.call("Mul", found, slopes)
+        return graph.call("Sigmoid", graph.call("Add", scaled, offsets))
+    columns = [graph.columns(found, [place]) for place in range(len(calibration.columns))]
+    pairs = zip(columns, calibration.columns, strict=True)
+    return graph.joined([_interpolated(graph, column, knots) for column, knots in pairs])
 
 
 def _calibrated(graph: Graph, calibration: Calibration, found: str) -> str:
     each = _each(graph, calibration, found)
     if len(calibration.columns) == 1:
-        return graph.joined([graph.call("Sub", graph.numbers(1.0), each), each])
-    each = graph.call("Pow", each, graph.numbers(float(calibration.power)))
+        return graph.joined([graph.call("Sub", 1.0, each), each])
+    each = graph.call("Pow", each, float(calibration.power))
     total = graph.row_sums(each)
-    some = graph.call("Greater", total, graph.numbers(0.0))
-    shares = graph.call("Div", each, graph.call("Where", some, total, graph.numbers(1.0)))
-    return graph.call("Where", some, shares, graph.numbers(1 / len(calibration.columns)))
+    some = graph.call("Greater", total, 0.0)
+    shares = graph.call("Div", each, graph.call("Where", some, total, 1.0))
+    return graph.call("Where", some, shares, 1 / len(calibration.columns))
 
 
 def _interpolated(graph: Graph, column: str, knots: Array) -> str:
     """Interpolate linearly between knots (score, probability), constant beyond them."""
     x, p = knots[:, 0].astype(np.float64), knots[:, 1].astype(np.float64)
-    inside = graph.call("Clip", column, graph.numbers(x[0]), graph.numbers(x[-1]))
+    inside = graph.call("Clip", column, x[0], x[-1])
     if len(x) == 1:
-        return graph.call("Add", graph.call("Mul", inside, graph.numbers(0.0)), graph.numbers(p[0]))
+        return graph.call("Add", graph.call("Mul", inside, 0.0), p[0])
     # A score's segment is the number of inner knots at or below it; a knot at infinity adds none.
     inner = np.append(x[1:-1], np.inf)
-    passed = graph.call(
-        "Cast",
-        graph.call("GreaterOrEqual", inside, graph.numbers(inner[None, :])),
-        to=TensorProto.INT64,
-    )
-    piece = graph.call("ReduceSum", passed, graph.wholes([1]), keepdims=1)
+    passed = graph.call("GreaterOrEqual", inside, inner[None, :])
+    passed = graph.call("Cast", passed, to=TensorProto.INT64)
+    piece = graph.call("ReduceSum", passed, graph.integers([1]), keepdims=1)
 
     def at(values: Array) -> str:
-        return graph.call("Gather", graph.numbers(values), piece, axis=0)
+        return graph.call("Gather", values, piece, axis=0)
 
     slopes = np.diff(p) / np.diff(x)
     step = graph.call("Mul", graph.call("Sub", inside, at(x[:-1])), at(slopes))

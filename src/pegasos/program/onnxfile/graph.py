@@ -26,18 +26,15 @@ class Graph:
         self.constants: list[Any] = []
         self._taken, self._bytes, self._count = set(taken), 0, 0
 
-    def call(self, operator: str, *inputs: str, **attributes: Any) -> str:
-        """Add an operator and return its output tensor."""
-        (name,) = self.call_many(operator, *inputs, **attributes)
-        return name
+    def call(self, operator: str, *inputs: Any, **attributes: Any) -> str:
+        """Add an operator and return its output tensor.
 
-    def call_many(
-        self, operator: str, *inputs: str, outputs: int = 1, **attributes: Any
-    ) -> list[str]:
-        """Add an operator and return its output tensors."""
-        names = [self._name() for _ in range(outputs)]
-        self.nodes.append(helper.make_node(operator, inputs, names, **attributes))
-        return names
+        Inputs are names of tensors, or numbers and arrays, which become float64 constants.
+        """
+        tensors = [each if isinstance(each, str) else self.numbers(each) for each in inputs]
+        name = self._name()
+        self.nodes.append(helper.make_node(operator, tensors, [name], **attributes))
+        return name
 
     def rename(self, tensor: str, name: str) -> None:
         """Give a tensor a second name as an output of the graph."""
@@ -50,26 +47,21 @@ class Graph:
             return self.call("Cast", self._keep(values), to=TensorProto.DOUBLE)
         return self._keep(values.astype(np.float64))
 
-    def wholes(self, values: Any) -> str:
+    def integers(self, values: Any) -> str:
         """Add an int64 constant."""
         return self._keep(np.asarray(values, dtype=np.int64))
 
-    def words(self, values: list[str], shape: tuple[int, ...]) -> str:
+    def strings(self, values: list[str], shape: tuple[int, ...]) -> str:
         """Add a string constant."""
-        name = self._name()
-        self.constants.append(
-            helper.make_tensor(name, TensorProto.STRING, shape, [word.encode() for word in values])
-        )
-        self._count_bytes(sum(len(word) for word in values))
+        name, encoded = self._name(), [text.encode() for text in values]
+        self._count_bytes(sum(map(len, encoded)))
+        self.constants.append(helper.make_tensor(name, TensorProto.STRING, shape, encoded))
         return name
 
     def values(self, values: Array) -> str:
         """Add a constant of any type that classes have."""
-        return (
-            self.words(values.tolist(), values.shape)
-            if values.dtype.kind == "U"
-            else self._keep(values)
-        )
+        is_text = values.dtype.kind == "U"
+        return self.strings(values.tolist(), values.shape) if is_text else self._keep(values)
 
     def as_numbers(self, tensor: str) -> str:
         """Convert booleans to float64 zeros and ones."""
@@ -77,7 +69,7 @@ class Graph:
 
     def columns(self, tensor: str, places: Any) -> str:
         """Select columns of a matrix."""
-        return self.call("Gather", tensor, self.wholes(places), axis=1)
+        return self.call("Gather", tensor, self.integers(places), axis=1)
 
     def joined(self, tensors: list[str]) -> str:
         """Concatenate matrices horizontally."""
@@ -85,14 +77,12 @@ class Graph:
 
     def row_sums(self, tensor: str) -> str:
         """Return the row sums as a column."""
-        return self.call("ReduceSum", tensor, self.wholes([1]), keepdims=1)
+        return self.call("ReduceSum", tensor, self.integers([1]), keepdims=1)
 
     def _keep(self, values: Array) -> str:
         name = self._name()
         self._count_bytes(values.nbytes)
-        self.constants.append(
-            numpy_helper.from_array(np.ascontiguousarray(values).reshape(values.shape), name)
-        )
+        self.constants.append(numpy_helper.from_array(np.asarray(values, order="C"), name))
         return name
 
     def _count_bytes(self, count: int) -> None:
@@ -110,8 +100,9 @@ def check_size(count: int) -> None:
     """Raise BadModel if the constants exceed the limit of the format."""
     if count > _MOST_BYTES:
         raise BadModel(
-            f"the model takes {count / 1e9:.1f} GB as ONNX, whose files hold at most 2 GB. `pegasos shrink` makes a model with "
-            "fewer support vectors; of very wide sparse rows only linear models can be exported."
+            f"the model takes {count / 1e9:.1f} GB as ONNX, whose files hold at most 2 GB. "
+            "`pegasos shrink` makes a model with fewer support vectors; of very wide sparse rows "
+            "only linear models can be exported."
         )
 
 
@@ -137,15 +128,11 @@ class Block:
         if self.matrix is not None:
             return self.matrix
         if any(text for _, text in self.parts):
-            raise BadModel(
-                f"{what} gets columns of words, of which no numbers can be made in an ONNX file."
-            )
+            raise BadModel(f"{what} gets text columns, which ONNX cannot convert to numbers.")
         return self.graph.joined([tensor for tensor, _ in self.parts])
 
     def column(self, place: int) -> tuple[str, bool]:
         """Return one column, and whether it is text."""
-        return (
-            self.parts[place]
-            if self.matrix is None
-            else (self.graph.columns(self.matrix, [place]), False)
-        )
+        if self.matrix is None:
+            return self.parts[place]
+        return self.graph.columns(self.matrix, [place]), False

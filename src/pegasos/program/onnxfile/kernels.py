@@ -27,9 +27,8 @@ _EQUAL = 2.0**-46
 def kernel_values(graph: Graph, kernel: Kernel, rows: str, support: Any) -> str:
     """Return the tensor K(x, z), rows x support vectors."""
     if type(kernel) not in _MAPS:
-        raise BadModel(
-            f"{kernel!r} has no form in ONNX; its kernels are {', '.join(kind.name for kind in _MAPS)}."
-        )
+        known = ", ".join(kind.name for kind in _MAPS)
+        raise BadModel(f"{kernel!r} has no form in ONNX; supported kernels are {known}.")
     check_size(support.shape[0] * support.shape[1] * support.dtype.itemsize)
     support = support.toarray() if sparse.issparse(support) else support
     if support.dtype == np.float32:  # prediction rounds rows to the precision of the fit
@@ -38,21 +37,19 @@ def kernel_values(graph: Graph, kernel: Kernel, rows: str, support: Any) -> str:
 
 
 def _inner(graph: Graph, rows: str, support: Array) -> str:
-    return graph.call("MatMul", rows, graph.numbers(np.ascontiguousarray(support.T)))
+    return graph.call("MatMul", rows, np.ascontiguousarray(support.T))
 
 
 def _squared(graph: Graph, rows: str, support: Array) -> str:
-    centre = support.mean(axis=0, dtype=np.float64)
-    centred = graph.call("Sub", rows, graph.numbers(centre))
-    others = graph.call("Sub", graph.numbers(support), graph.numbers(centre))
-    lengths = np.square(support - centre).sum(axis=1)
-    both = graph.call(
-        "Add", graph.row_sums(graph.call("Mul", centred, centred)), graph.numbers(lengths)
-    )
-    products = graph.call("MatMul", centred, graph.call("Transpose", others, perm=[1, 0]))
-    squares = graph.call("Sub", both, graph.call("Mul", products, graph.numbers(2.0)))
-    apart = graph.call("Greater", squares, graph.call("Mul", both, graph.numbers(_EQUAL)))
-    return graph.call("Where", apart, squares, graph.numbers(0.0))
+    center = support.mean(axis=0, dtype=np.float64)
+    centered = graph.call("Sub", rows, center)
+    others = graph.call("Sub", support, center)
+    lengths = np.square(support - center).sum(axis=1)
+    both = graph.call("Add", graph.row_sums(graph.call("Mul", centered, centered)), lengths)
+    products = graph.call("MatMul", centered, graph.call("Transpose", others, perm=[1, 0]))
+    squares = graph.call("Sub", both, graph.call("Mul", products, 2.0))
+    apart = graph.call("Greater", squares, graph.call("Mul", both, _EQUAL))
+    return graph.call("Where", apart, squares, 0.0)
 
 
 def _manhattan(graph: Graph, rows: str, support: Array) -> str:
@@ -61,7 +58,7 @@ def _manhattan(graph: Graph, rows: str, support: Array) -> str:
     All differences at once would need rows x support vectors x columns of memory.
     """
     count = graph.call(
-        "Concat", graph.call("Shape", rows, start=0, end=1), graph.wholes([len(support)]), axis=0
+        "Concat", graph.call("Shape", rows, start=0, end=1), graph.integers([len(support)]), axis=0
     )
     zero = helper.make_tensor("zero", TensorProto.DOUBLE, [1], [0.0])
     start = graph.call("ConstantOfShape", count, value=zero)
@@ -87,15 +84,11 @@ def _manhattan(graph: Graph, rows: str, support: Array) -> str:
     return graph.call("Scan", start, columns, others, body=body, num_scan_inputs=2)
 
 
-def _linear(graph: Graph, kernel: Kernel, values: str) -> str:
-    return values
-
-
 def _polynomial(graph: Graph, kernel: Any, values: str) -> str:
     """Raise to a power by repeated squaring, as the engine does."""
     if kernel.gamma != 1.0:
-        values = graph.call("Mul", values, graph.numbers(float(kernel.gamma)))
-    base = power = graph.call("Add", values, graph.numbers(float(kernel.coef0)))
+        values = graph.call("Mul", values, float(kernel.gamma))
+    base = power = graph.call("Add", values, float(kernel.coef0))
     for bit in bin(kernel.degree)[3:]:
         power = graph.call("Mul", power, power)
         if bit == "1":
@@ -104,7 +97,7 @@ def _polynomial(graph: Graph, kernel: Any, values: str) -> str:
 
 
 def _decay(graph: Graph, values: str, width: float) -> str:
-    return graph.call("Exp", graph.call("Div", values, graph.numbers(-float(width))))
+    return graph.call("Exp", graph.call("Div", values, -float(width)))
 
 
 _MEASURES: dict[str, Callable[[Graph, str, Array], str]] = {
@@ -113,7 +106,7 @@ _MEASURES: dict[str, Callable[[Graph, str, Array], str]] = {
     "manhattan": _manhattan,
 }
 _MAPS: dict[type[Kernel], Callable[[Graph, Any, str], str]] = {
-    Linear: _linear,
+    Linear: lambda graph, kernel, values: values,
     Polynomial: _polynomial,
     Gaussian: lambda graph, kernel, values: _decay(graph, values, 2 * kernel.variance),
     Exponential: lambda graph, kernel, values: _decay(

@@ -22,7 +22,7 @@ from pegasos.program.files import write_bytes
 from pegasos.program.modelfile import Model, fitted_model, read_model
 from pegasos.program.onnxfile import decisions
 from pegasos.program.onnxfile.graph import FORMAT, OPSET, Block, Graph
-from pegasos.program.onnxfile.transformers import NO_WORD, branches, transformed, word_columns
+from pegasos.program.onnxfile.transformers import MISSING_TEXT, branches, text_columns, transformed
 from pegasos.search.anatomy import Anatomy, anatomy
 
 #: Name of the input if all columns are numeric, and names of the outputs.
@@ -93,38 +93,21 @@ def export_onnx(model: Any, path: str | os.PathLike[str], *, float32: bool = Fal
     model has them, `probabilities`. All models that model files support can be exported. The
     package onnx is required: pip install '.[onnx]' in a clone.
     """
-    saved = (
-        read_model(model) if isinstance(model, str | os.PathLike) else Model(fitted_model(model), 0)
-    )
+    is_file = isinstance(model, str | os.PathLike)
+    saved = read_model(model) if is_file else Model(fitted_model(model), 0)
     parts = anatomy(saved.estimator, fitted=True)
     columns = _columns(saved, parts)
-    words = word_columns(_first(parts)) if parts.stages else set[int]()
-    inputs = _inputs(parts, columns, words)
+    texts = text_columns(_first(parts)) if parts.stages else set[int]()
+    inputs = _inputs(parts, columns, texts)
     outputs = _outputs(parts.learner, {each.name for each in inputs})
     graph = Graph({*(each.name for each in inputs), *outputs.values()})
     _fill(graph, parts, inputs, outputs, len(columns), float32)
-    number = TensorProto.FLOAT if float32 else TensorProto.DOUBLE
-    declared = [_declared_input(each, number) for each in inputs]
-    made = helper.make_graph(
-        graph.nodes, "pegasos", declared, _declared_outputs(parts.learner, outputs), graph.constants
-    )
     facts = _facts(parts, inputs, outputs, float32)
-    file = helper.make_model(
-        made,
-        opset_imports=[helper.make_opsetid("", OPSET)],
-        producer_name="pegasos",
-        producer_version=version("pegasos"),
-        ir_version=FORMAT,
-        doc_string=_description(facts, bool(words)),
-    )
-    helper.set_model_props(file, facts)
-    onnx.checker.check_model(file, full_check=True)
-    content = file.SerializeToString()
+    content = _file(graph, parts.learner, inputs, outputs, facts)
     write_bytes(path, content)
     classes = decisions.plain_classes(parts.learner.classes_).tolist()
-    return Exported(
-        os.fspath(path), len(content), inputs, outputs, classes, "float32" if float32 else "float64"
-    )
+    numbers = facts["pegasos.numbers"]
+    return Exported(os.fspath(path), len(content), inputs, outputs, classes, numbers)
 
 
 def _first(parts: Anatomy) -> Any:
@@ -134,27 +117,19 @@ def _first(parts: Anatomy) -> Any:
 
 def _columns(saved: Model, parts: Anatomy) -> list[tuple[str, str]]:
     """Return name and kind of each column, from the card of a model file or the estimator."""
-    first = _first(parts)
-    width = int((parts.learner if first is None else first).n_features_in_)
-    listed = saved.card.get("columns")
-    if (
-        isinstance(listed, list)
-        and len(listed) == width
-        and all(isinstance(each, dict) for each in listed)
-    ):
+    first: Any = _first(parts) or parts.learner
+    width = int(first.n_features_in_)
+    listed: Any = saved.card.get("columns", [])
+    are_columns = isinstance(listed, list) and all(isinstance(each, dict) for each in listed)
+    if are_columns and len(listed) == width:
         return [(str(each.get("name")), str(each.get("kind"))) for each in listed]
-    names = getattr(parts.learner if first is None else first, "feature_names_in_", None)
-    known = (
-        [f"x{place + 1}" for place in range(width)]
-        if names is None
-        else [str(name) for name in names]
-    )
-    return [(name, "number") for name in known]
+    names = getattr(first, "feature_names_in_", [f"x{place + 1}" for place in range(width)])
+    return [(str(name), "number") for name in names]
 
 
-def _inputs(parts: Anatomy, columns: list[tuple[str, str]], words: set[int]) -> list[Input]:
+def _inputs(parts: Anatomy, columns: list[tuple[str, str]], texts: set[int]) -> list[Input]:
     """Return one matrix input if all columns are numeric, else one input per column used."""
-    if not words:
+    if not texts:
         return [Input(MATRIX, "number", [name for name, _ in columns])]
     first = _first(parts)
     used: Any = range(len(columns))
@@ -163,9 +138,10 @@ def _inputs(parts: Anatomy, columns: list[tuple[str, str]], words: set[int]) -> 
     names = [name or f"x{place + 1}" for place, (name, _) in enumerate(columns)]
     if len(set(names)) < len(names):
         raise BadModel(
-            "two columns have the same name: an ONNX file has one input a column, and each needs its own name."
+            "two columns have the same name: an ONNX file has one input per column, "
+            "and each needs its own name."
         )
-    kinds = ["text" if place in words else kind for place, (_, kind) in enumerate(columns)]
+    kinds = ["text" if place in texts else kind for place, (_, kind) in enumerate(columns)]
     return [Input(names[place], kinds[place], [columns[place][0]], place) for place in sorted(used)]
 
 
@@ -205,38 +181,50 @@ def _fill(
     learner: Any = parts.learner
     raw = decisions.scores(graph, learner, block.numbers("the learner"))
     found = decisions.decision_values(graph, learner, raw)
+    is_binary = len(learner.classes_) == 2
     graph.rename(decisions.labels(graph, learner, found), outputs[LABEL])
-    graph.rename(
-        decisions.single(graph, found) if len(learner.classes_) == 2 else found, outputs[SCORES]
-    )
-    if PROBABILITIES in outputs:
-        p = (
-            decisions.coupled(graph, learner, raw)
-            if learner.couples_pairs
-            else decisions.probabilities(graph, learner, found)
+    graph.rename(decisions.single(graph, found) if is_binary else found, outputs[SCORES])
+    if PROBABILITIES in outputs and learner.couples_pairs:
+        graph.rename(decisions.coupled(graph, learner, raw), outputs[PROBABILITIES])
+    elif PROBABILITIES in outputs:
+        graph.rename(decisions.probabilities(graph, learner, found), outputs[PROBABILITIES])
+
+
+def _file(
+    graph: Graph, learner: Any, inputs: list[Input], outputs: dict[str, str], facts: dict[str, str]
+) -> bytes:
+    """Return the checked content of the file."""
+    is_single = facts["pegasos.numbers"] == "float32"
+    number = TensorProto.FLOAT if is_single else TensorProto.DOUBLE
+    value, count = helper.make_tensor_value_info, len(learner.classes_)
+    declared = [
+        value(
+            each.name,
+            TensorProto.STRING if each.kind == "text" else number,
+            ["rows", len(each.columns)],
         )
-        graph.rename(p, outputs[PROBABILITIES])
-
-
-def _declared_input(each: Input, number: int) -> Any:
-    kind = TensorProto.STRING if each.kind == "text" else number
-    return helper.make_tensor_value_info(each.name, kind, ["rows", len(each.columns)])
-
-
-def _declared_outputs(learner: Any, outputs: dict[str, str]) -> list[Any]:
-    count = len(learner.classes_)
-    kind = _KINDS[decisions.plain_classes(learner.classes_).dtype.kind]
-    shapes: dict[str, Any] = {
-        LABEL: ["rows"],
-        SCORES: ["rows"] if count == 2 else ["rows", count],
-        PROBABILITIES: ["rows", count],
-    }
-    return [
-        helper.make_tensor_value_info(
-            name, kind if what == LABEL else TensorProto.DOUBLE, shapes[what]
-        )
-        for what, name in outputs.items()
+        for each in inputs
     ]
+    label = _KINDS[decisions.plain_classes(learner.classes_).dtype.kind]
+    scores = ["rows"] if count == 2 else ["rows", count]
+    made = [value(outputs[LABEL], label, ["rows"])]
+    made += [value(outputs[SCORES], TensorProto.DOUBLE, scores)]
+    if PROBABILITIES in outputs:
+        made += [value(outputs[PROBABILITIES], TensorProto.DOUBLE, ["rows", count])]
+    shape = "one input per column, rows x 1" if inputs[0].place is not None else "one matrix"
+    file = helper.make_model(
+        helper.make_graph(graph.nodes, "pegasos", declared, made, graph.constants),
+        opset_imports=[helper.make_opsetid("", OPSET)],
+        producer_name="pegasos",
+        producer_version=version("pegasos"),
+        ir_version=FORMAT,
+        doc_string=f"Written by pegasos {version('pegasos')}: {facts['pegasos.model']}, kernel "
+        f"{facts['pegasos.kernel']}, classes {facts['pegasos.classes']}. Inputs: {shape}; "
+        "see metadata_props.",
+    )
+    helper.set_model_props(file, facts)
+    onnx.checker.check_model(file, full_check=True)
+    return bytes(file.SerializeToString())
 
 
 def _facts(
@@ -244,18 +232,19 @@ def _facts(
 ) -> dict[str, str]:
     """Return the metadata of the file; values that are not plain text are JSON."""
     learner: Any = parts.learner
+    classes = decisions.plain_classes(learner.classes_).tolist()
     found = {
         "model": model_of(learner).name,
         "learner": type(learner).__name__,
         "kernel": "linear" if learner.kernel is None else repr(learner.kernel_),
         "steps": " -> ".join([*(stage.label for stage in parts.stages), type(learner).__name__]),
-        "classes": json.dumps(
-            decisions.plain_classes(learner.classes_).tolist(), ensure_ascii=False
-        ),
+        "classes": json.dumps(classes, ensure_ascii=False),
         "inputs": json.dumps([asdict(each) for each in inputs], ensure_ascii=False),
         "outputs": json.dumps(outputs, ensure_ascii=False),
         "numbers": "float32" if float32 else "float64",
-        "missing": json.dumps({"number": "NaN", "text": NO_WORD, "date": "days since 1970-01-01"}),
+        "missing": json.dumps(
+            {"number": "NaN", "text": MISSING_TEXT, "date": "days since 1970-01-01"}
+        ),
     }
     if hasattr(learner, "lam_"):
         found["lambda"] = repr(float(learner.lam_))
@@ -266,9 +255,3 @@ def _facts(
     return {f"pegasos.{name}": value for name, value in found.items()} | {
         "pegasos.version": version("pegasos")
     }
-
-
-def _description(facts: dict[str, str], columns: bool) -> str:
-    what = f"{facts['pegasos.model']}, kernel {facts['pegasos.kernel']}, classes {facts['pegasos.classes']}"
-    rows = "one input a column, rows x 1" if columns else "one matrix, rows x columns"
-    return f"Written by pegasos {version('pegasos')}: {what}. Takes {rows}; see metadata_props."

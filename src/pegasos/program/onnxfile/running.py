@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pegasos.program.onnxfile.model import LABEL, PROBABILITIES, SCORES, Exported
-from pegasos.program.onnxfile.transformers import NO_WORD
+from pegasos.program.onnxfile.transformers import MISSING_TEXT
 
 Array = np.ndarray[Any, Any]
 
@@ -28,6 +28,7 @@ class Agreement:
     probabilities: float | None = None
 
     def __add__(self, other: Agreement) -> Agreement:
+        """Return the differences on the rows of both."""
         known = [each.probabilities for each in (self, other) if each.probabilities is not None]
         numbers = max(self.scores, other.scores), max(known) if known else None
         return Agreement(self.rows + other.rows, self.labels + other.labels, *numbers)
@@ -56,28 +57,20 @@ class OnnxModel:
 
     def feed(self, X: Any) -> dict[str, Array]:
         """Return the inputs in the file's types: one matrix, or one array per column."""
-        number = np.dtype(self.exported.numbers)
-        first = self.exported.inputs[0]
+        number, first = np.dtype(self.exported.numbers), self.exported.inputs[0]
         if first.place is None:
-            X = (
-                X.toarray()
-                if hasattr(X, "toarray")
-                else X.to_numpy()
-                if hasattr(X, "to_numpy")
-                else X
-            )
+            for convert in ("toarray", "to_numpy"):  # CSR rows, frames
+                X = getattr(X, convert)() if hasattr(X, convert) else X
             return {first.name: np.asarray(X, dtype=number)}
         found = {}
         for each in self.exported.inputs:
-            column = np.asarray(
-                X[:, each.place].to_list() if hasattr(X, "get_column") else X[:, each.place],
-                dtype=object,
-            )
-            gaps = np.array([value is None or value != value for value in column], dtype=bool)
-            column = np.where(gaps, NO_WORD if each.kind == "text" else np.nan, column)
-            found[each.name] = (
-                column[:, None] if each.kind == "text" else column.astype(number)[:, None]
-            )
+            values = X[:, each.place]
+            column = np.asarray(values.to_list() if hasattr(X, "get_column") else values, object)
+            missing = np.array([value is None or value != value for value in column], dtype=bool)
+            if each.kind == "text":
+                found[each.name] = np.where(missing, MISSING_TEXT, column)[:, None]
+            else:
+                found[each.name] = np.where(missing, np.nan, column).astype(number)[:, None]
         return found
 
     def agreement(self, learner: Any, X: Any, scores: Array, p: Array | None) -> Agreement:

@@ -23,8 +23,11 @@ from pegasos.program.onnxfile.kernels import kernel_values
 Array = np.ndarray[Any, Any]
 
 #: Missing text in an ONNX file, which has no missing strings.
-NO_WORD = ""
-_TWO_GAPS = "a column has two categories for what is missing (None, NaN, an empty word); in an ONNX file they are one."
+MISSING_TEXT = ""
+_TWO_MISSING = (
+    "a column has two categories for missing values (None, NaN, empty text); "
+    "in an ONNX file they are one."
+)
 
 
 def transformed(part: Any, block: Block) -> Block:
@@ -34,14 +37,10 @@ def transformed(part: Any, block: Block) -> Block:
         return _BLOCKS[kind](part, block)
     if kind not in _MATRICES:
         raise BadModel(f"{kind.__name__} has no form in ONNX.")
-    return _matrix(block.graph, _MATRICES[kind](block.graph, part, block.numbers(kind.__name__)))
+    return Block(block.graph, _MATRICES[kind](block.graph, part, block.numbers(kind.__name__)))
 
 
-def _matrix(graph: Graph, tensor: str, width: int = 0) -> Block:
-    return Block(graph, tensor, width)
-
-
-def _is_passed(part: Any) -> bool:
+def _is_passthrough(part: Any) -> bool:
     """Return whether a part passes columns through unchanged.
 
     Recent versions of scikit-learn represent "passthrough" by a FunctionTransformer.
@@ -53,7 +52,7 @@ def _is_passed(part: Any) -> bool:
 
 def _steps(part: Pipeline, block: Block) -> Block:
     for _, step in part.steps:
-        block = block if _is_passed(step) else transformed(step, block)
+        block = block if _is_passthrough(step) else transformed(step, block)
     return block
 
 
@@ -69,69 +68,69 @@ def _columns(part: ColumnTransformer, block: Block) -> Block:
     graph, found = block.graph, []
     for name, each, places in branches(part):
         taken = block.take(places)
-        tensor = (taken if _is_passed(each) else transformed(each, taken)).numbers("the learner")
+        tensor = (taken if _is_passthrough(each) else transformed(each, taken)).numbers(name)
         weight = (part.transformer_weights or {}).get(name)
-        found.append(
-            tensor if weight is None else graph.call("Mul", tensor, graph.numbers(float(weight)))
-        )
-    return _matrix(graph, graph.joined(found))
+        if weight is not None:
+            tensor = graph.call("Mul", tensor, float(weight))
+        found.append(tensor)
+    return Block(graph, graph.joined(found))
+
+
+def _scaled(graph: Graph, rows: str, center: Array | None, scale: Array | None) -> str:
+    if center is not None:
+        rows = graph.call("Sub", rows, center)
+    return rows if scale is None else graph.call("Div", rows, scale)
 
 
 def _standard(graph: Graph, part: Any, rows: str) -> str:
-    rows = graph.call("Sub", rows, graph.numbers(part.mean_)) if part.with_mean else rows
-    return graph.call("Div", rows, graph.numbers(part.scale_)) if part.with_std else rows
+    return _scaled(graph, rows, part.mean_ if part.with_mean else None, part.scale_)
 
 
 def _robust(graph: Graph, part: Any, rows: str) -> str:
-    rows = graph.call("Sub", rows, graph.numbers(part.center_)) if part.with_centering else rows
-    return graph.call("Div", rows, graph.numbers(part.scale_)) if part.with_scaling else rows
+    return _scaled(graph, rows, part.center_, part.scale_)
 
 
 def _minmax(graph: Graph, part: Any, rows: str) -> str:
-    rows = graph.call(
-        "Add", graph.call("Mul", rows, graph.numbers(part.scale_)), graph.numbers(part.min_)
-    )
+    rows = graph.call("Mul", rows, part.scale_)
+    rows = graph.call("Add", rows, part.min_)
     return _clipped(graph, rows, *part.feature_range) if part.clip else rows
 
 
 def _maxabs(graph: Graph, part: Any, rows: str) -> str:
-    rows = graph.call("Div", rows, graph.numbers(part.scale_))
+    rows = _scaled(graph, rows, None, part.scale_)
     return _clipped(graph, rows, -1.0, 1.0) if getattr(part, "clip", False) else rows
 
 
 def _clipped(graph: Graph, rows: str, low: float, high: float) -> str:
-    return graph.call("Clip", rows, graph.numbers(float(low)), graph.numbers(float(high)))
+    return graph.call("Clip", rows, float(low), float(high))
 
 
 def _normalized(graph: Graph, part: Any, rows: str) -> str:
     sizes = graph.call("Abs", rows)
     if part.norm == "max":
-        norms = graph.call("ReduceMax", sizes, graph.wholes([1]), keepdims=1)
+        norms = graph.call("ReduceMax", sizes, graph.integers([1]), keepdims=1)
     elif part.norm == "l1":
         norms = graph.row_sums(sizes)
     else:
         norms = graph.call("Sqrt", graph.row_sums(graph.call("Mul", rows, rows)))
-    none = graph.call(
-        "Less", norms, graph.numbers(10 * np.finfo(np.float64).eps)
-    )  # scikit-learn does not scale such rows
-    return graph.call("Div", rows, graph.call("Where", none, graph.numbers(1.0), norms))
+    # scikit-learn does not scale shorter rows
+    is_zero = graph.call("Less", norms, 10 * np.finfo(np.float64).eps)
+    return graph.call("Div", rows, graph.call("Where", is_zero, 1.0, norms))
 
 
 def _products(graph: Graph, part: Any, rows: str) -> str:
     """Return products of up to `degree` columns, gathered from the rows and a column of ones."""
     width, degree = part.n_features_in_, part.degree
     least, most = degree if isinstance(degree, tuple | list) else (1, degree)
-    choose = (
-        itertools.combinations if part.interaction_only else itertools.combinations_with_replacement
-    )
+    repeated = itertools.combinations_with_replacement
+    choose = itertools.combinations if part.interaction_only else repeated
     terms = [term for size in range(max(1, least), most + 1) for term in choose(range(width), size)]
     terms = [(), *terms] if part.include_bias else terms
     places = np.full((len(terms), max(most, 1)), width)
     for line, term in zip(places, terms, strict=True):
         line[: len(term)] = term
-    ones = graph.call(
-        "Add", graph.call("Mul", graph.columns(rows, [0]), graph.numbers(0.0)), graph.numbers(1.0)
-    )
+    zeros = graph.call("Mul", graph.columns(rows, [0]), 0.0)
+    ones = graph.call("Add", zeros, 1.0)
     both = graph.joined([rows, ones])
     found = graph.columns(both, places[:, 0])
     for factor in places.T[1:]:
@@ -141,7 +140,7 @@ def _products(graph: Graph, part: Any, rows: str) -> str:
 
 def _landmarks(graph: Graph, part: Nystroem, rows: str) -> str:
     values = kernel_values(graph, part.kernel_, rows, part.landmarks_)
-    return graph.call("MatMul", values, graph.numbers(part.weights_.astype(part.landmarks_.dtype)))
+    return graph.call("MatMul", values, part.weights_.astype(part.landmarks_.dtype))
 
 
 def _filled(part: SimpleImputer, block: Block) -> Block:
@@ -151,64 +150,63 @@ def _filled(part: SimpleImputer, block: Block) -> Block:
     kept = [place for place in places if part.keep_empty_features or fills[place] == fills[place]]
     shown = [int(place) for place in part.indicator_.features_] if part.add_indicator else []
     if block.matrix is not None:
-        gaps = _number_gaps(graph, block.matrix, part.missing_values)
-        rows = block.matrix if len(kept) == len(fills) else graph.columns(block.matrix, kept)
-        holes = gaps if len(kept) == len(fills) else graph.columns(gaps, kept)
-        filled = graph.call("Where", holes, graph.numbers(fills[kept].astype(np.float64)), rows)
-        signs = [graph.as_numbers(graph.columns(gaps, shown))] if shown else []
-        return _matrix(graph, graph.joined([filled, *signs]), len(kept) + len(shown))
-    found, marks = [], []
+        missing = _missing_numbers(graph, block.matrix, part.missing_values)
+        rows = Block(graph, block.matrix, len(fills)).take(kept).numbers("SimpleImputer")
+        holes = Block(graph, missing, len(fills)).take(kept).numbers("SimpleImputer")
+        filled = graph.call("Where", holes, fills[kept].astype(np.float64), rows)
+        signs = [graph.as_numbers(graph.columns(missing, shown))] if shown else []
+        return Block(graph, graph.joined([filled, *signs]), len(kept) + len(shown))
+    found, signals = [], []
     for place in places:
-        tensor, text = block.column(place)
-        gap = (
-            _word_gaps(graph, tensor, part.missing_values)
-            if text
-            else _number_gaps(graph, tensor, part.missing_values)
-        )
+        tensor, is_text = block.column(place)
+        find = _missing_text if is_text else _missing_numbers
+        missing = find(graph, tensor, part.missing_values)
         if place in kept:
-            fill = (
-                graph.words([_word(fills[place])], (1, 1))
-                if text
-                else graph.numbers(float(fills[place]))
-            )
-            found.append((graph.call("Where", gap, fill, tensor), text))
+            value = fills[place]
+            fill = _string(graph, value) if is_text else graph.numbers(float(value))
+            found.append((graph.call("Where", missing, fill, tensor), is_text))
         if place in shown:
-            marks.append((graph.as_numbers(gap), False))
-    return Block(graph, None, len(found) + len(marks), [*found, *marks])
+            signals.append((graph.as_numbers(missing), False))
+    return Block(graph, None, len(found) + len(signals), [*found, *signals])
 
 
-def _number_gaps(graph: Graph, rows: str, missing: Any) -> str:
+def _missing_numbers(graph: Graph, rows: str, missing: Any) -> str:
     if missing is None or missing != missing:
         return graph.call("IsNaN", rows)
     if not isinstance(missing, int | float):
         raise BadModel(
-            f"SimpleImputer takes {short(missing)} for missing, which is no number, in columns of numbers."
+            f"SimpleImputer takes {short(missing)} for missing in numeric columns, "
+            "which is not a number."
         )
-    return graph.call("Equal", rows, graph.numbers(float(missing)))
+    return graph.call("Equal", rows, float(missing))
 
 
-def _word_gaps(graph: Graph, rows: str, missing: Any) -> str:
-    return graph.call("Equal", rows, graph.words([_word(missing)], (1, 1)))
+def _missing_text(graph: Graph, rows: str, missing: Any) -> str:
+    return graph.call("Equal", rows, _string(graph, missing))
 
 
-def _word(value: Any) -> str:
+def _string(graph: Graph, value: Any) -> str:
+    return graph.strings([_text(value)], (1, 1))
+
+
+def _text(value: Any) -> str:
     """Return text, or the representation of missing text."""
     if isinstance(value, str):
         return value
     if value is None or value != value:
-        return NO_WORD
-    raise BadModel(f"{short(value)} stands among words, where an ONNX file can hold words only.")
+        return MISSING_TEXT
+    raise BadModel(f"{short(value)} is among text values; a column of an ONNX file has one type.")
 
 
 def _one_hot(part: Any, block: Block) -> Block:
     graph, found = block.graph, []
-    drop = part.drop_idx_ if part.drop_idx_ is not None else [None] * len(part.categories_)
+    dropped = part.drop_idx_ if part.drop_idx_ is not None else [None] * len(part.categories_)
     for place, categories in enumerate(part.categories_):
         marks = graph.as_numbers(_equal(graph, *block.column(place), categories))
-        kept = [code for code in range(len(categories)) if code != drop[place]]
+        kept = [code for code in range(len(categories)) if code != dropped[place]]
         if kept:
-            found.append(marks if len(kept) == len(categories) else graph.columns(marks, kept))
-    return _matrix(graph, graph.joined(found))
+            found.append(Block(graph, marks, len(categories)).take(kept).numbers("OneHotEncoder"))
+    return Block(graph, graph.joined(found))
 
 
 def _ordinal(part: Any, block: Block) -> Block:
@@ -216,68 +214,54 @@ def _ordinal(part: Any, block: Block) -> Block:
     graph, found = block.graph, []
     unknown = np.nan if part.unknown_value is None else float(part.unknown_value)
     for place, categories in enumerate(part.categories_):
-        marks = graph.as_numbers(_equal(graph, *block.column(place), categories))
-        gaps = [code for code, each in enumerate(categories) if each is None or each != each]
-        codes = graph.call(
-            "MatMul", marks, graph.numbers(np.arange(len(categories), dtype=float)[:, None])
-        )
-        known = graph.call("Greater", graph.row_sums(marks), graph.numbers(0.0))
-        column = graph.call("Where", known, codes, graph.numbers(unknown))
-        if gaps:
-            missing = graph.call("Greater", graph.columns(marks, gaps), graph.numbers(0.0))
-            column = graph.call(
-                "Where", missing, graph.numbers(float(part.encoded_missing_value)), column
-            )
-        found.append(column)
-    return _matrix(graph, graph.joined(found), len(found))
+        codes = np.arange(len(categories), dtype=float)
+        codes[[_is_missing(each) for each in categories]] = part.encoded_missing_value
+        marks = _equal(graph, *block.column(place), categories)
+        place_of = graph.call("ArgMax", graph.as_numbers(marks), axis=1, keepdims=1)
+        known = graph.call("Greater", graph.row_sums(graph.as_numbers(marks)), 0.0)
+        code = graph.call("Gather", codes, place_of, axis=0)
+        found.append(graph.call("Where", known, code, unknown))
+    return Block(graph, graph.joined(found), len(found))
 
 
-def _equal(graph: Graph, column: str, text: bool, categories: Array) -> str:
-    """Compare a column with each category, rows x categories."""
-    if text:
-        words = [_word(each) for each in categories]
-        if len(set(words)) < len(words):
-            raise BadModel(_TWO_GAPS)
-        return graph.call("Equal", column, graph.words(words, (1, len(words))))
-    known = [each for each in categories if each is not None and each == each]
+def _is_missing(value: Any) -> bool:
+    return value is None or value != value
+
+
+def _equal(graph: Graph, column: str, is_text: bool, categories: Array) -> str:
+    """Compare a column with each category, rows x categories; the missing one is last."""
+    known = [each for each in categories if not _is_missing(each)]
+    if is_text:
+        texts = [_text(each) for each in categories]
+        if len(set(texts)) < len(texts):
+            raise BadModel(_TWO_MISSING)
+        return graph.call("Equal", column, graph.strings(texts, (1, len(texts))))
     if not all(isinstance(each, int | float | np.number | np.bool_) for each in known):
         raise BadModel(
             f"a column has categories of mixed kinds, such as {short(categories.tolist())}."
         )
     if len(categories) - len(known) > 1:
-        raise BadModel(_TWO_GAPS)
-    found = (
-        [graph.call("Equal", column, graph.numbers(np.array(known, dtype=float)[None, :]))]
-        if known
-        else []
-    )
-    return graph.joined(
-        [*found, *([graph.call("IsNaN", column)] if len(known) < len(categories) else [])]
-    )
+        raise BadModel(_TWO_MISSING)
+    found = []
+    if known:
+        values = graph.numbers(np.array(known, dtype=float)[None, :])
+        found.append(graph.call("Equal", column, values))
+    if len(known) < len(categories):
+        found.append(graph.call("IsNaN", column))
+    return graph.joined(found)
 
 
-def word_columns(part: Any) -> set[int]:
-    """Return the columns of a step that must be text.
-
-    These have text among their categories or fill values.
-    """
+def text_columns(part: Any) -> set[int]:
+    """Return the columns of a step with text among their categories or fill values."""
     if isinstance(part, ColumnTransformer):
-        return {places[each] for _, inner, places in branches(part) for each in word_columns(inner)}
+        return {places[each] for _, inner, places in branches(part) for each in text_columns(inner)}
     if isinstance(part, Pipeline):  # imputers keep the order of columns that have values
-        return {
-            each
-            for _, step in part.steps
-            for each in word_columns(step)
-            if isinstance(step, _OF_COLUMNS)
-        }
+        steps = (step for _, step in part.steps if isinstance(step, _OF_COLUMNS))
+        return {each for step in steps for each in text_columns(step)}
+    values: Any = [[fill] for fill in part.statistics_] if isinstance(part, SimpleImputer) else ()
     if isinstance(part, preprocessing.OneHotEncoder | preprocessing.OrdinalEncoder):
-        return {
-            place
-            for place, known in enumerate(part.categories_)
-            if any(isinstance(each, str) for each in known)
-        }
-    fills = part.statistics_ if isinstance(part, SimpleImputer) else ()
-    return {place for place, fill in enumerate(fills) if isinstance(fill, str)}
+        values = part.categories_
+    return {place for place, own in enumerate(values) if any(isinstance(each, str) for each in own)}
 
 
 _OF_COLUMNS = (
