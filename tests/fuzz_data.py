@@ -32,10 +32,9 @@ import polars as pl
 from tests.hostile_files import hdf5_bytes, hostile, npz_bytes, parquet_bytes
 
 from pegasos.program import app
-from pegasos.program.tables.dataset import BadData, Column
+from pegasos.program.tables.dataset import BadData, Column, check_sizes
 from pegasos.program.tables.read_options import ReadOptions
 from pegasos.program.tables.reading import read, stream
-from pegasos.program.tables.sizes import check_sizes
 
 LIMIT = 64 * 10**6
 #: Bounds of one case, and of the process: what it has after its imports, and this much more.

@@ -1,1 +1,1 @@
-"""Data in: files of many formats and named sets, checked, with every problem named by file, row and column."""
+"""Reading, cleaning and describing tables of any size."""

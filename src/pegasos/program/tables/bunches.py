@@ -1,4 +1,4 @@
-"""Named sets for Python, as scikit-learn's loaders give theirs."""
+"""Named sets for Python, in the form of scikit-learn's loaders."""
 
 from __future__ import annotations
 
@@ -20,23 +20,28 @@ def load_set(
     rows: int | None = None,
     fetch: bool = False,
 ) -> Bunch | tuple[Any, Any]:
-    """One of the named sets that the program knows, too: digits, quadric, moons, circles, xor, blobs, usps, binary10.
+    """Return a named set of the program.
 
     Parameters
     ----------
-    name : its name; usps and binary10 are looked for in the folder that the environment variable PEGASOS_DATA names, then in the
-        user's data folder, and are only taken if they are the published data.
-    return_X_y : only (data, target).
-    as_frame : True gives a pandas frame and series, "polars" polars ones.
-    seed, rows : of the sets that are generated.
-    fetch : lets usps come from OpenML, once; nothing is ever downloaded without it.
+    name : {"digits", "quadric", "moons", "circles", "xor", "blobs", "usps", "binary10"}
+        The set. usps and binary10 are read from the folder in the environment variable
+        PEGASOS_DATA, or from the user's data folder, and must be the published data.
+    return_X_y : bool
+        Return only (data, target).
+    as_frame : bool or {"pandas", "polars"}
+        Return a pandas frame and series (True), or those of a library.
+    seed, rows : int, optional
+        Seed and number of rows of generated sets.
+    fetch : bool
+        Allow usps to be downloaded from OpenML, once; nothing else is ever downloaded.
 
     Returns
     -------
     Bunch
-        with data, target, feature_names, target_names, DESCR, and frame (data and target together, else None). Where a set has
-        test rows of its own (usps), data and target are its training rows, and test_data and test_target its test rows; elsewhere
-        these are None. images: the rows as pictures, where they are some.
+        data, target, feature_names, target_names, DESCR, and frame (data and target together, else
+        None). If a set has test rows of its own (usps), data and target are its training rows, and
+        test_data and test_target its test rows, otherwise None. images: rows as pictures, or None.
 
     Examples
     --------
@@ -54,16 +59,14 @@ def load_set(
     data, target, frame = _part(found, ~tested, library)
     if return_X_y:
         return data, target
-    test_data, test_target, _ = (
-        _part(found, tested, library) if tested.any() else (None, None, None)
-    )
+    test = _part(found, tested, library) if tested.any() else (None, None, None)
     pictures = None if found.image is None else found.X[~tested].reshape(-1, *found.image)
     return Bunch(
         data=data,
         target=target,
         frame=frame,
-        test_data=test_data,
-        test_target=test_target,
+        test_data=test[0],
+        test_target=test[1],
         feature_names=[column.name for column in found.columns],
         target_names=np.unique(found.labels),
         images=pictures,
@@ -72,7 +75,7 @@ def load_set(
 
 
 def _part(found: Dataset, rows: Array, library: bool | str) -> tuple[Any, Any, Any]:
-    """Some of the rows: data, target, and both in one frame (None for arrays)."""
+    """Return data and target of some rows, and both in one frame (None for arrays)."""
     X, y, names = found.X[rows], found.labels[rows], [column.name for column in found.columns]
     label = found.label_name or "target"
     if library == "pandas":

@@ -1,15 +1,15 @@
-"""Single values of a table: what is missing, what is a number, what is a word."""
+"""Values of cells: missing values, numbers and text."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-#: Ways to write that nothing is known, in small letters.
+#: Texts of missing values, in lower case.
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?")
 _COMMA = r"^[+-]?\d+,\d+(?:[eE][+-]?\d+)?$"
 _BEFORE, _AFTER = r"^(?:[+-]?\s?[$€£¥]?\s?|[$€£¥]\s?[+-])", r"\s?[%$€£¥]?$"
@@ -24,11 +24,12 @@ _NUMBER = re.compile(
 
 
 def is_missing(cell: str) -> bool:
+    """Return whether a cell is a missing value."""
     return cell.strip().lower() in MISSING
 
 
 def number(cell: str, commas: bool) -> float | None:
-    """Return the number that a cell holds, or None.
+    """Return the number in a cell, or None; `commas` allows decimal commas.
 
     >>> number(" 1.5", False), number("1,5", True), number("x", False)
     (1.5, 1.5, None)
@@ -46,57 +47,62 @@ def number(cell: str, commas: bool) -> float | None:
 
 @dataclass
 class Numbers:
-    """A column as numbers: null where missing or no number; which rows hold no number, and which an infinite one."""
+    """Column as numbers, null where missing or no number."""
 
     values: pl.Series
-    wrong: np.ndarray[Any, Any]
-    infinite: np.ndarray[Any, Any]
+    #: Rows whose text is no number, and rows with an infinite number.
+    wrong: np.ndarray[Any, Any] = field(default_factory=lambda: np.empty(0, np.int64))
+    infinite: np.ndarray[Any, Any] = field(default_factory=lambda: np.empty(0, np.int64))
+    #: Whether there are decimal commas, and amounts such as $1,234.50 or 12 %.
     commas: bool = False
-    #: Whether amounts such as $1,234.50 or 12 % are among them.
     amounts: bool = False
 
 
 def as_numbers(
     words: pl.Series, commas: bool, values: pl.Series | None = None, *, amounts: bool = True
 ) -> Numbers:
-    """Words as numbers, also amounts such as $1,234.50 or 12 %; `values` are they cast plainly, if that was done already."""
+    """Return text as numbers.
+
+    Parameters
+    ----------
+    words : Series
+        The text.
+    commas : bool
+        Whether a comma may be a decimal point.
+    values : Series, optional
+        The text cast to float, if that was already done.
+    amounts : bool
+        Whether amounts such as $1,234.50 or 12 % are numbers.
+    """
     values = words.cast(pl.Float64, strict=False) if values is None else values
     unsure = (values.is_null() | ~values.is_finite().fill_null(False)).arg_true()
     if not len(unsure):
-        return Numbers(values, np.empty(0, np.int64), np.empty(0, np.int64))
+        return Numbers(values)
     pieces = words.gather(unsure).str.strip_chars()
     missing = pieces.is_null() | pieces.str.to_lowercase().is_in(list(MISSING)).fill_null(True)
-    has_commas = False
+    has_commas = has_amounts = False
     if commas:
         fits = pieces.str.contains(_COMMA).fill_null(False)
-        if has_commas := bool(fits.any()):
-            pieces = pieces.str.replace(",", ".", literal=True).zip_with(fits, pieces)
+        has_commas = bool(fits.any())
+        pieces = pieces.str.replace(",", ".", literal=True).zip_with(fits, pieces)
     parsed = pieces.cast(pl.Float64, strict=False).fill_nan(None)
-    has_amounts = False
     if amounts and (parsed.is_null() & ~missing).any():
         fits = pieces.str.contains(_AMOUNT_WITH_COMMA if commas else _AMOUNT) & parsed.is_null()
-        if has_amounts := bool(fits.any()):
+        has_amounts = bool(fits.any())
+        if has_amounts:
             bare = pieces.str.replace_all(_SIGNS, "")
             point = bare.str.contains(".", literal=True) | (not commas)
-            bare = bare.str.replace_all(",", "", literal=True).zip_with(
-                point, bare.str.replace(",", ".", literal=True)
-            )
+            decimal = bare.str.replace(",", ".", literal=True)
+            bare = bare.str.replace_all(",", "", literal=True).zip_with(point, decimal)
             parsed = bare.cast(pl.Float64, strict=False).zip_with(fits.fill_null(False), parsed)
-    wrong, infinite = (
-        (parsed.is_null() & ~missing).to_numpy(),
-        parsed.is_infinite().fill_null(False).to_numpy(),
-    )
+    wrong = (parsed.is_null() & ~missing).to_numpy()
+    infinite = parsed.is_infinite().fill_null(False).to_numpy()
     places = unsure.to_numpy().astype(np.int64)
-    return Numbers(
-        values.clone().scatter(places, parsed),
-        places[wrong],
-        places[infinite],
-        has_commas,
-        has_amounts,
-    )
+    found = values.clone().scatter(places, parsed)
+    return Numbers(found, places[wrong], places[infinite], has_commas, has_amounts)
 
 
 def as_words(words: pl.Series) -> pl.Series:
-    """Words without blanks around them; null where missing."""
+    """Return text without blanks around it, null where missing."""
     words = words.str.strip_chars()
     return words.set(words.str.to_lowercase().is_in(list(MISSING)).fill_null(False), None)

@@ -1,4 +1,4 @@
-"""What every reader answers: rows, labels and where they came from; and how bad data are refused."""
+"""Data sets as readers return them, and the errors of bad data."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from pegasos.program.tables.messages import shown
+
 Array = np.ndarray[Any, Any]
 
-#: A column of numbers, of words that stand for categories, or of dates, which are numbers of days once they are read: 2024-05-31
-#: or 31.05.2024; 31/05/2024; 05/31/2024; 20240531.
+#: Kinds of columns: numbers, categories, and dates, which are read as days: 2024-05-31 or
+#: 31.05.2024; 31/05/2024; 05/31/2024; 20240531.
 NUMBER, TEXT = "number", "text"
 DATES = DATE, DAY_FIRST, MONTH_FIRST, COMPACT_DATE = (
     "date",
@@ -23,23 +25,23 @@ DATES = DATE, DAY_FIRST, MONTH_FIRST, COMPACT_DATE = (
 
 
 class BadData(ValueError):  # noqa: N818 - people read it as "bad data"
-    """Data that cannot be used; the message names file, row and column, and what to do."""
+    """Unusable data; the message names file, row and column, and a remedy."""
 
 
 class NoRows(BadData):
-    """A file in which there is nothing to read."""
+    """File without rows."""
 
 
 class TooLarge(BadData):
-    """Rows that do not fit into the memory that they may take."""
+    """Rows that exceed the memory limit."""
 
 
 class NotClasses(BadData):
-    """A column that was taken for the label and does not hold classes."""
+    """Label column that does not hold classes."""
 
 
 class NotNumber(BadData):
-    """A word where a column was taken for numbers."""
+    """Text in a column of numbers."""
 
     def __init__(self, message: str, column: str) -> None:
         super().__init__(message)
@@ -48,30 +50,32 @@ class NotNumber(BadData):
 
 @dataclass(frozen=True)
 class Column:
-    """A feature: its name, and whether it holds numbers, words or dates."""
+    """Name and kind of a feature."""
 
     name: str
     kind: str = NUMBER
 
 
 def is_frame(X: Any) -> bool:
-    """Whether rows are a polars frame: what is neither an array nor a sparse matrix. So polars is not loaded to ask."""
+    """Return whether rows are a polars frame, without importing polars."""
     from scipy import sparse
 
     return not isinstance(X, np.ndarray) and not sparse.issparse(X)
 
 
-#: Fewer columns than this are no image: columns of small whole numbers are common in ordinary tables.
+#: Largest number to learn from: sums of squares over millions of rows stay finite.
+LARGEST = 1e140
+#: Minimum number of pixels of an image: tables often have a few columns of small whole numbers.
 FEWEST_PIXELS = 16
 
 
 def is_pixel_range(columns: int, low: float, high: float) -> bool:
-    """Return whether so many columns of whole numbers from `low` to `high` look like pixels: levels 0 to 16 or 0 to 255."""
+    """Return whether columns of whole numbers look like pixels: levels 0 to 16 or 0 to 255."""
     return columns >= FEWEST_PIXELS and low == 0 and (high == 16 or 100 < high <= 255)
 
 
 def holds_pixels(X: Any) -> bool:
-    """Return whether rows are pixels: an array of whole numbers in such a range.
+    """Return whether rows are an array of pixels.
 
     >>> holds_pixels(np.arange(32.0).reshape(2, 16) // 2 % 17), holds_pixels(np.full((2, 16), 0.5))
     (False, False)
@@ -85,7 +89,7 @@ def holds_pixels(X: Any) -> bool:
 
 
 def holds_words(column: Any) -> bool:
-    """Whether a column of a frame holds words."""
+    """Return whether a column of a frame holds text."""
     import polars as pl
 
     return not column.dtype.is_numeric() and column.dtype not in (pl.Boolean, pl.Null)
@@ -93,10 +97,10 @@ def holds_words(column: Any) -> bool:
 
 @dataclass
 class Dataset:
-    """Rows with their labels, as a reader found them.
+    """Rows with their labels.
 
-    X is an array (float32 or float64) or a CSR matrix of numbers without gaps; where a column holds words or numbers are
-    missing it is a polars frame whose columns are Float64 (null: missing) or String (null: missing).
+    X is an array (float32 or float64) or a CSR matrix of numbers without gaps, or a polars frame of
+    Float64 and String columns, null where missing.
     """
 
     name: str
@@ -106,36 +110,34 @@ class Dataset:
     label_name: str | None = None
     groups: Array | None = None
     weights: Array | None = None
-    #: True for the rows of the file's own test group; None where the file has none.
+    #: Whether rows belong to the file's own test part; None if it has none.
     test: Array | None = None
-    #: Rows of the file that were left out because they have no label.
+    #: Number of rows left out because they have no label.
     unlabelled: int = 0
-    #: Columns that are carried along with predictions, as they stand in the file.
+    #: Columns that are copied to predictions.
     kept: dict[str, list[Any]] = field(default_factory=dict)
-    #: Height and width where a row is an image.
+    #: Height and width if a row is an image.
     image: tuple[int, int] | None = None
-    #: From a row counted from 0 to words such as "line 12", where the file knows more than its number.
+    #: Returns the place of a row, such as "line 12".
     where: Callable[[int], str] | None = None
-    #: What a person should know: which column was taken as the label, what is imputed or encoded, what looks odd.
+    #: Notes for the user: the label column, imputed or encoded columns, oddities.
     notes: list[str] = field(default_factory=list)
 
     @property
     def has_frame(self) -> bool:
-        """Whether rows are a frame: words or missing numbers are among them."""
+        """Whether rows are a frame, with text or missing numbers."""
         return is_frame(self.X)
 
     def at(self, row: int) -> str:
-        """Where a row stands, for messages."""
-        with contextlib.suppress(
-            OSError
-        ):  # what was read once, such as standard input, may be gone
+        """Return the place of a row for messages."""
+        with contextlib.suppress(OSError):  # the file may no longer exist
             if self.where is not None:
                 return f"{self.name}, {self.where(row)}"
         return f"{self.name}, row {row + 1}"
 
     @property
     def labels(self) -> Array:
-        """The labels, where there must be some."""
+        """The labels; an error if there are none."""
         if self.y is None:
             raise BadData(f"{self.name} has no labels.")
         return self.y
@@ -145,7 +147,7 @@ class Dataset:
 
 
 def take(dataset: Dataset, rows: Array) -> Dataset:
-    """Some rows of a data set, with all that belongs to them."""
+    """Return some rows of a data set with their labels, groups and weights."""
     values = {name: getattr(dataset, name) for name in ("X", "y", "groups", "weights")}
     parts: dict[str, Any] = {
         name: None if value is None else value[rows] for name, value in values.items()
@@ -153,3 +155,30 @@ def take(dataset: Dataset, rows: Array) -> Dataset:
     whole = dataset.where
     where = None if whole is None else lambda row: whole(int(rows[row]))
     return replace(dataset, test=None, where=where, **parts)
+
+
+def check_sizes(dataset: Dataset) -> None:
+    """Refuse the first finite number that is too large: squares summed over rows would overflow."""
+    from scipy import sparse
+
+    X = dataset.X
+    if dataset.has_frame:
+        for place, series in enumerate(X.get_columns()):
+            if not holds_words(series) and _is_beyond(series.min(), series.max()):
+                raise _too_large(dataset, int((series.abs() > LARGEST).arg_true()[0]), place)
+        return
+    numbers = X.data if sparse.issparse(X) else X
+    if numbers.size and _is_beyond(numbers.min(), numbers.max()):
+        rows, places = (abs(X) > LARGEST).nonzero()
+        raise _too_large(dataset, int(rows[0]), int(places[0]))
+
+
+def _is_beyond(low: Any, high: Any) -> bool:
+    return low is not None and max(-float(low), float(high)) > LARGEST
+
+
+def _too_large(dataset: Dataset, row: int, place: int) -> BadData:
+    where = f"{dataset.at(row)}, column {shown(dataset.columns[place].name)}"
+    what = f"{float(dataset.X[row, place]):g} is too large to learn from (at most {LARGEST:g})"
+    todo = "Correct it, leave it empty if it is not known, or divide the column by a constant"
+    return BadData(f"{where}: {what}. {todo}.")

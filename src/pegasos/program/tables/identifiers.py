@@ -1,4 +1,4 @@
-"""Columns that number the rows instead of telling something of them: a model that learns from them learns nothing."""
+"""Detection of identifiers: columns that number the rows instead of describing them."""
 
 from __future__ import annotations
 
@@ -11,74 +11,70 @@ import polars as pl
 
 from pegasos.program.tables.messages import listed
 
-#: Names that identifiers have: id, row_id, customerID, account no.
+#: Names of identifiers: id, row_id, customerID, account no.
 _NAMED = re.compile(
-    r"(?i:id|index|idx|row|rowid|uid|uuid|guid|unnamed: 0)|.*(?i:[_ .-](?:id|uid|uuid|guid|no|nr|number))|.*[a-z](?:Id|ID|No|Nr)"
+    r"(?i:id|index|idx|row|rowid|uid|uuid|guid|unnamed: 0)"
+    r"|.*(?i:[_ .-](?:id|uid|uuid|guid|no|nr|number))|.*[a-z](?:Id|ID|No|Nr)"
 )
-#: Whole numbers that no two different rows share, though chance would make so many pairs equal, are no measurement.
+#: Whole numbers are identifiers if all are distinct where chance would make so many pairs equal.
 _REPEATS = 10
-#: In fewer rows numbers that grow by one may be anything.
+#: Minimum rows to recognize numbers that grow by one.
 _COUNTING = 10
-#: So many of the values must be different, where rows are there twice, once they are more than a few.
+#: Minimum share of distinct values if rows are repeated, from so many rows on.
 _DIFFERENT, _FEW = 0.9, 20
-#: So many words in a column are a reason to look at it; they identify rows where more than half of the values are different.
+#: Text with more distinct values is noted; with more than half of the rows, it is an identifier.
 MANY_WORDS, _HALF = 1000, 0.5
 
 
 def identifiers(series: list[pl.Series]) -> list[pl.Series]:
-    """The columns that look like identifiers, whether or not whole rows are there twice.
+    """Return the columns that look like identifiers, even if whole rows are repeated.
 
-    >>> [
-    ...     each.name
-    ...     for each in identifiers(
-    ...         [pl.Series("customer_id", [17, 4, 9, 30]), pl.Series("calls", [1, 0, 1, 1])]
-    ...     )
-    ... ]
+    >>> ids, calls = pl.Series("customer_id", [17, 4, 9, 30]), pl.Series("calls", [1, 0, 1, 1])
+    >>> [each.name for each in identifiers([ids, calls])]
     ['customer_id']
     """
 
     @functools.cache
     def different_rows() -> int:
-        return (
-            pl.DataFrame([each.alias(str(place)) for place, each in enumerate(series)])
-            .hash_rows(seed=0)
-            .n_unique()
-        )
+        columns = [each.alias(str(place)) for place, each in enumerate(series)]
+        return pl.DataFrame(columns).hash_rows(seed=0).n_unique()
 
     return [
         each
         for each in series
-        if (_names_rows(each) if each.dtype == pl.String else _numbers_rows(each, different_rows))
+        if (_is_text_id(each) if each.dtype == pl.String else _is_number_id(each, different_rows))
     ]
 
 
 def identifiers_note(found: list[pl.Series]) -> str:
-    """What a person should know of them."""
+    """Return the note about identifiers that are left out."""
     many = len(found) > 1
     what, them = ("look like IDs and are", "them") if many else ("looks like an ID and is", "it")
-    words = [each.dtype == pl.String for each in found]
+    texts = [each.dtype == pl.String for each in found]
     options = [
-        f"--{option} {listed([found[words.index(kind)].name])}"
-        for option, kind in (("number", False), ("text", True))
-        if kind in words
+        f"--{option} {listed([found[texts.index(is_text)].name])}"
+        for option, is_text in (("number", False), ("text", True))
+        if is_text in texts
     ]
-    use = f"{' and '.join(options)} use{'s' * (len(options) == 1)} {'such columns' if many else 'it'} all the same"
-    return f"{listed(each.name for each in found)} {what} left out, for a model should not see {them}: {use}"
+    use = f"use{'s' * (len(options) == 1)} {'such columns' if many else 'it'} all the same"
+    why = f"left out, for a model should not see {them}"
+    return f"{listed(each.name for each in found)} {what} {why}: {' and '.join(options)} {use}"
 
 
-def _names_rows(words: pl.Series) -> bool:
-    """Whether nearly every row has a word of its own: as a column for each word they could only be learned by heart."""
+def _is_text_id(words: pl.Series) -> bool:
+    """Return whether nearly every row has its own text."""
     present = len(words) - words.null_count()
     if present < _FEW:
         return False
     different = words.drop_nulls().n_unique()
-    return different > _DIFFERENT * present or (
-        different > MANY_WORDS and different > _HALF * present
-    )
+    return different > _DIFFERENT * present or different > max(MANY_WORDS, _HALF * present)
 
 
-def _numbers_rows(series: pl.Series, different_rows: Callable[[], int]) -> bool:
-    """Whether whole numbers count rows or each belong to one: under a name such as 'id', or where chance would repeat some."""
+def _is_number_id(series: pl.Series, different_rows: Callable[[], int]) -> bool:
+    """Return whether whole numbers count the rows, or each belongs to one row.
+
+    The column has a name such as "id", or chance would repeat some numbers.
+    """
     named = _NAMED.fullmatch(series.name.strip()) is not None
     there = series.drop_nulls() if series.dtype.is_numeric() else series.clear()
     if len(there) < (3 if named else _COUNTING):
@@ -88,10 +84,8 @@ def _numbers_rows(series: pl.Series, different_rows: Callable[[], int]) -> bool:
         return False
     if np.all(np.abs(np.diff(values)) == 1) and abs(values[-1] - values[0]) == len(values) - 1:
         return True
-    by_chance = len(values) ** 2 / (
-        2 * (values.max() - values.min() + 1)
-    )  # so many pairs would be equal
-    if not named and by_chance < _REPEATS:
+    equal_pairs = len(values) ** 2 / (2 * (values.max() - values.min() + 1))
+    if not named and equal_pairs < _REPEATS:
         return False
     different = there.n_unique()
     mostly = len(there) >= _FEW and different > _DIFFERENT * len(there)

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.program.tables.dataset import Array, BadData, NotClasses
+from pegasos.program.tables.dataset import LARGEST, Array, BadData, NotClasses
 from pegasos.program.tables.messages import listed, shown
-from pegasos.program.tables.sizes import LARGEST
 
 #: From row counted from 0 to words such as "line 12".
 Where = Callable[[int], str]

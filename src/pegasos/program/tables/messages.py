@@ -1,4 +1,4 @@
-"""Words from files inside messages: harmless on a terminal, short, and with near matches."""
+"""Values from files inside messages: short, and without control characters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 
 def shown(value: object, width: int = 40) -> str:
-    r"""A value in quotes, control characters escaped, cut where it is long.
+    r"""Return a value in quotes, shortened, with control characters escaped.
 
     >>> print(shown("a\x1b[31m"), shown("x" * 50, width=5))
     'a\x1b[31m' 'xxxxx…'
@@ -18,7 +18,7 @@ def shown(value: object, width: int = 40) -> str:
 
 
 def plain(value: object, width: int = 200) -> str:
-    """The same without quotes, for names of files."""
+    """Return a value shortened, with control characters escaped."""
     text = str(value)
     odd = {
         char
@@ -32,7 +32,7 @@ def plain(value: object, width: int = 200) -> str:
 
 
 def listed(names: Iterable[object], most: int = 8) -> str:
-    """Some names with commas between them, and how many more there are.
+    """Return the first names separated by commas, and the number of the others.
 
     >>> listed("abcde", most=3)
     'a, b, c and 2 more'
@@ -43,14 +43,14 @@ def listed(names: Iterable[object], most: int = 8) -> str:
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """A question that ends a message, where something of that name nearly exists."""
+    """Return the question "Did you mean ...?" if a known name is similar, else nothing."""
     every = {each.lower(): each for each in reversed(list(itertools.islice(known, 10_000)))}
     found = difflib.get_close_matches(name.lower(), every, n=1)
     return f" Did you mean {shown(every[found[0]])}?" if found else ""
 
 
 def size(count: float) -> str:
-    """Bytes as a person says them.
+    """Return a number of bytes with a unit.
 
     >>> size(64_000_000)
     '64 MB'

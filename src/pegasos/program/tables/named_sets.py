@@ -1,4 +1,4 @@
-"""Sets that have a name: small ones that are generated or come with scikit-learn, and two real ones that are looked for."""
+"""Named sets: generated ones, scikit-learn's digits, and two published sets read from files."""
 
 from __future__ import annotations
 
@@ -15,24 +15,52 @@ from pegasos.program.files import replacing
 from pegasos.program.tables.dataset import Array, BadData, Column, Dataset
 from pegasos.program.tables.messages import near
 
-#: sha256 of pixels and labels on the grids below: the data count, not the file that holds them.
+#: SHA-256 of values and labels on the grids below, whatever file holds them.
 USPS_FINGERPRINT = "1042c8d95510ba3e090dc55c938327710d13271cfa3e6ec383cec86a629b9079"
 BINARY10_FINGERPRINT = "75bb5faaebd3620e88996b263f2287ac104a108d18a88b656047a2d152e83558"
-
-#: OpenML's number of the USPS digits: a number always means the same data, a name means the version of the day.
+#: Number of the USPS digits on OpenML, where a name stands for the newest version.
 USPS_ON_OPENML = 41082
 USPS_TRAIN, USPS_TEST = 7291, 2007
-
-#: Fewer rows than this, and a generated set may lack a class.
+#: Smaller generated sets may lack a class.
 FEWEST_ROWS = 10
+
+#: Description and number of rows of each set; the default number if it is generated.
+SETS: dict[str, tuple[str, int]] = {
+    "digits": (
+        "1797 handwritten digits of 8 x 8 pixels, ten classes; comes with scikit-learn",
+        1797,
+    ),
+    "quadric": ("10 features on different scales, a cubic boundary, two classes; generated", 2000),
+    "moons": ("two half circles in the plane, with normal noise of 0.2; generated", 1000),
+    "circles": (
+        "a circle inside one of twice its width, with normal noise of 0.1; generated",
+        1000,
+    ),
+    "xor": ("four squares of two classes, as on a chessboard; generated", 1000),
+    "blobs": ("three normal classes with std 0.8 around fixed centers; generated", 1000),
+    "usps": (
+        "9298 handwritten digits of 16 x 16 pixels, 7291 to train; usps.h5 or from OpenML",
+        USPS_TRAIN + USPS_TEST,
+    ),
+    "binary10": ("10,000 rows of 10 features, two classes; binary10.csv", 10_000),
+}
 
 
 def load_set(name: str, seed: int = 0, rows: int | None = None, fetch: bool = False) -> Dataset:
-    """The set called `name`; see SETS for all of them.
+    """Return the set of a name in SETS.
 
-    seed and rows are for the generated sets. fetch=True lets `usps` come from OpenML where no folder holds it; it is then kept
-    in the user's data folder, so once is enough. Nothing is ever downloaded without it.
+    Parameters
+    ----------
+    name : str
+        Name of the set.
+    seed, rows : int, optional
+        Seed and number of rows of generated sets.
+    fetch : bool
+        Whether `usps` may be downloaded from OpenML if no folder has it; it is then kept in the
+        user's data folder.
 
+    Examples
+    --------
     >>> load_set("moons", rows=50).X.shape
     (50, 2)
     """
@@ -41,32 +69,30 @@ def load_set(name: str, seed: int = 0, rows: int | None = None, fetch: bool = Fa
         raise BadData(f"there is no set called {name!r}; the sets are {', '.join(SETS)}.{hint}")
     usual = SETS[name][1]
     m = usual if rows is None else rows
-    if name not in _DRAWN:
-        if m != usual:
-            raise BadData(
-                f"rows={rows}: the set {name!r} has its {usual} rows, no others; leave rows out."
-            )
-        return _digits() if name == "digits" else _usps(fetch) if name == "usps" else _binary10()
-    if m < FEWEST_ROWS:
-        raise BadData(
-            f"rows={rows} is too few for the set {name!r}; ask for {FEWEST_ROWS} or more."
-        )
-    X, y = _DRAWN[name](m, seed)
-    return Dataset(
-        name, X, _numbered(X), y, "y", notes=[f"{name}: generated, {m} rows, seed {seed}."]
-    )
+    if name in _GENERATORS:
+        if m < FEWEST_ROWS:
+            todo = f"ask for {FEWEST_ROWS} or more"
+            raise BadData(f"rows={rows} is too few for the set {name!r}; {todo}.")
+        X, y = _GENERATORS[name](m, seed)
+        notes = [f"{name}: generated, {m} rows, seed {seed}."]
+        return Dataset(name, X, _numbered(X), y, "y", notes=notes)
+    if m != usual:
+        has = f"has its {usual} rows, no others; leave rows out"
+        raise BadData(f"rows={rows}: the set {name!r} {has}.")
+    return _digits() if name == "digits" else _usps(fetch) if name == "usps" else _binary10()
 
 
 def quadric(m: int = 2000, seed: int = 0) -> tuple[Array, Array]:
-    """Ten features on different scales, two correlated pairs, some outliers; a cubic boundary between two classes, -1 and +1.
+    """Return ten features on different scales and labels -1 and +1 with a cubic boundary.
 
-    With z1..z10 standard normal, but z5 = 0.8 z2 + 0.6 (a normal number) and z9 = 0.7 z5 + 0.714 (another), so that r(2, 5) = 0.8
-    and r(5, 9) = 0.7:
+    With z1..z10 standard normal, but z5 = 0.8 z2 + 0.6 (a normal number) and
+    z9 = 0.7 z5 + 0.714 (another), so that r(2, 5) = 0.8 and r(5, 9) = 0.7:
 
         y = the sign of  z1 z2 - z3² + z4 + 0.3 z6³ - 0.5 z7 + 0.8 + 0.1 (normal noise)
 
-    Then each number is, with probability 0.003, made 4 times as large (an outlier), and feature j = 1..10 is z_j times
-    10^(-2 + 4 (j - 1)/9), that is 0.01 to 100, plus an offset that goes evenly from -5 to 5.
+    Then each number is, with probability 0.003, made 4 times as large (an outlier), and feature
+    j = 1..10 is z_j times 10^(-2 + 4 (j - 1)/9), that is 0.01 to 100, plus an offset between -5
+    and 5.
     """
     random = np.random.default_rng(seed)
     Z = random.normal(size=(m, 10))
@@ -79,7 +105,7 @@ def quadric(m: int = 2000, seed: int = 0) -> tuple[Array, Array]:
 
 
 def xor(m: int = 1000, seed: int = 0) -> tuple[Array, Array]:
-    """Two numbers, evenly from [-1, 1]; class 1 where their signs differ; then both get normal noise of 0.1."""
+    """Return two uniform numbers in [-1, 1] with noise of 0.1, and whether their signs differ."""
     random = np.random.default_rng(seed)
     X = random.uniform(-1, 1, size=(m, 2))
     return X + 0.1 * random.normal(size=(m, 2)), (X[:, 0] * X[:, 1] < 0).astype(np.int64)
@@ -89,6 +115,16 @@ def _scikit_learn(maker: str, m: int, seed: int, **options: Any) -> tuple[Array,
     from sklearn import datasets
 
     return getattr(datasets, maker)(m, random_state=seed, **options)
+
+
+_CENTERS = np.array([[-2.0, -1.0], [2.0, -1.0], [0.0, 2.0]])
+_GENERATORS: dict[str, Callable[[int, int], tuple[Array, Array]]] = {
+    "quadric": quadric,
+    "moons": partial(_scikit_learn, "make_moons", noise=0.2),
+    "circles": partial(_scikit_learn, "make_circles", noise=0.1, factor=0.5),
+    "xor": xor,
+    "blobs": partial(_scikit_learn, "make_blobs", centers=_CENTERS, cluster_std=0.8),
+}
 
 
 def _numbered(X: Array) -> list[Column]:
@@ -108,7 +144,7 @@ def _digits() -> Dataset:
 
 
 def data_folders() -> list[Path]:
-    """Where real data are looked for, first to last: the folder PEGASOS_DATA names, then the user's data folder."""
+    """Return the folders of published sets: PEGASOS_DATA, then the user's data folder."""
     folders = [Path(os.environ["PEGASOS_DATA"])] if os.environ.get("PEGASOS_DATA") else []
     return folders + ([own] if (own := _own_folder()) else [])
 
@@ -116,12 +152,13 @@ def data_folders() -> list[Path]:
 def _own_folder() -> Path | None:
     try:
         from platformdirs import user_data_dir
-    except ImportError:  # comes with pegasos[app]; without it only PEGASOS_DATA names a folder
+    except ImportError:  # comes with pegasos[app]
         return None
     return Path(user_data_dir("pegasos", appauthor=False))
 
 
 def find_data_file(file: str) -> Path | None:
+    """Return the path of a file in the first data folder that has it."""
     return next((folder / file for folder in data_folders() if (folder / file).is_file()), None)
 
 
@@ -129,50 +166,50 @@ def _missing(name: str, file: str, stand_in: str, also: str = "") -> BadData:
     looked = ", then ".join(map(str, data_folders())) or "no folder"
     unset = "" if os.environ.get("PEGASOS_DATA") else " (PEGASOS_DATA is not set)"
     return BadData(
-        f"the set {name!r} is not here: {file} was looked for in {looked}{unset}. Put {file} there, or set PEGASOS_DATA to the "
-        f"folder that holds it{also}. Without it, {stand_in!r} is a set of the same kind that is always here."
+        f"the set {name!r} is not here: {file} was looked for in {looked}{unset}. Put {file} "
+        f"there, or set PEGASOS_DATA to the folder that holds it{also}. Without it, {stand_in!r} "
+        "is a set of the same kind that is always here."
     )
 
 
 def usps_fingerprint(X: Array, y: Array) -> str:
-    """sha256 of pixels and labels. Pixels are multiples of 1/2000, so rounding to those forgives noise up to 0.0002."""
+    """Return the SHA-256 of pixels and labels.
+
+    Pixels are multiples of 1/2000, so rounding to these forgives noise up to 0.0002.
+    """
     levels = np.rint(np.clip(np.nan_to_num(X.astype(np.float64), nan=-1.0), -1, 30) * 2000)
     return _sha256(levels.astype("<i4"), y)
 
 
 def binary10_fingerprint(X: Array, y: Array) -> str:
-    """sha256 of numbers and labels. The grid of 0.1 is moved to where none of the 100,000 numbers is within 6e-6 of an edge:
-    the numbers in float32, or printed with fewer digits, give the same."""
-    cells = np.floor(
-        np.clip(np.nan_to_num(X.astype(np.float64), nan=-1e6), -1e6, 1e6) * 10 - 0.7131785
-    )
-    return _sha256(cells.astype("<i4"), y)
+    """Return the SHA-256 of values and labels.
+
+    The grid of 0.1 is shifted so that none of the 100,000 values is within 6e-6 of an edge: the
+    values in float32, or printed with fewer digits, give the same.
+    """
+    values = np.clip(np.nan_to_num(X.astype(np.float64), nan=-1e6), -1e6, 1e6)
+    return _sha256(np.floor(values * 10 - 0.7131785).astype("<i4"), y)
 
 
 def _sha256(cells: Array, y: Array) -> str:
-    return hashlib.sha256(
-        np.ascontiguousarray(cells).tobytes() + y.astype("<i4").tobytes()
-    ).hexdigest()
+    data = np.ascontiguousarray(cells).tobytes() + y.astype("<i4").tobytes()
+    return hashlib.sha256(data).hexdigest()
 
 
 def _check(found: str, expected: str, source: object, name: str) -> None:
     if found != expected:
         raise BadData(
-            f"{source} is not the published {name} data: its fingerprint is {found[:12]}…, expected {expected[:12]}… "
-            "(values, labels or the order of rows differ). Put the published file in its place, or read this one as a file of "
-            "your own, by its path."
+            f"{source} is not the published {name} data: its fingerprint is {found[:12]}…, "
+            f"expected {expected[:12]}… (values, labels or the order of rows differ). Put the "
+            "published file in its place, or read this one as a file of your own, by its path."
         )
 
 
 def _usps(fetch: bool) -> Dataset:
     path, source = find_data_file("usps.h5"), f"what OpenML sent as data {USPS_ON_OPENML}"
     if path is None and not fetch:
-        raise _missing(
-            "usps",
-            "usps.h5",
-            "digits",
-            ", or fetch it once from OpenML (--fetch; in Python fetch=True)",
-        )
+        also = ", or fetch it once from OpenML (--fetch; in Python fetch=True)"
+        raise _missing("usps", "usps.h5", "digits", also)
     X, y = _fetch_usps(source) if path is None else _read_usps(path)
     _check(usps_fingerprint(X, y), USPS_FINGERPRINT, path or source, "usps")
     notes = [f"usps: read from {path}."]
@@ -186,9 +223,8 @@ def _h5py() -> Any:
     try:
         import h5py
     except ImportError:
-        raise BadData(
-            "usps.h5 needs the package h5py to be read; install it with: pip install '.[hdf5]' in a clone"
-        ) from None
+        todo = "install it with: pip install '.[hdf5]' in a clone"
+        raise BadData(f"usps.h5 needs the package h5py to be read; {todo}") from None
     return h5py
 
 
@@ -201,25 +237,22 @@ def _read_usps(path: Path) -> tuple[Array, Array]:
             )
             return X.astype(np.float32), y.astype(np.int64)
     except (OSError, KeyError, TypeError) as error:
-        raise BadData(
-            f"{path} cannot be read as usps.h5, groups train and test with data and target: {error}"
-        ) from error
+        form = "groups train and test with data and target"
+        raise BadData(f"{path} cannot be read as usps.h5, {form}: {error}") from error
 
 
 def _fetch_usps(source: str) -> tuple[Array, Array]:
-    """The digits as OpenML has them, pixels in [-1, 1] and labels "1" to "10", brought to the published form."""
+    """Download the digits, with pixels in [-1, 1] and labels "1" to "10", in published form."""
     from scipy import sparse
     from sklearn.datasets import fetch_openml
 
     try:
         raw = fetch_openml(data_id=USPS_ON_OPENML, as_frame=False, parser="liac-arff")
-    except (
-        Exception
-    ) as error:  # whatever stops a download: no network, a server's answer, a full disk
+    except Exception as error:  # no network, an answer of the server, a full disk
         also = f"; fetching it from OpenML failed ({type(error).__name__}: {error})"
         raise _missing("usps", "usps.h5", "digits", also) from error
     try:
-        # In float32 from the start, as the published pixels were made: so they come out the same to the last bit.
+        # The published pixels were made in float32, so these agree with them to the last bit.
         pixels = raw.data.toarray() if sparse.issparse(raw.data) else np.asarray(raw.data)
         X = (pixels.astype(np.float32) + np.float32(1)) / np.float32(2)
         return X, np.asarray(raw.target).astype(np.float64).astype(np.int64) - 1
@@ -228,23 +261,20 @@ def _fetch_usps(source: str) -> tuple[Array, Array]:
 
 
 def _keep_usps(X: Array, y: Array) -> str:
-    """Write what was fetched into the user's data folder; that this fails is a remark, not an error."""
+    """Write downloaded digits into the user's data folder; return a note, also of a failure."""
     folder = _own_folder()
+    again = "the next time it is fetched again"
+    if folder is None:
+        return f"usps: not kept (platformdirs is not installed); {again}."
     try:
-        if folder is None:
-            return (
-                "usps: not kept (platformdirs is not installed); the next time it is fetched again."
-            )
         h5py = _h5py()
         folder.mkdir(parents=True, exist_ok=True)
         with replacing(folder / "usps.h5") as unfinished, h5py.File(unfinished, "w") as file:
-            for group, part in (
-                ("train", slice(None, USPS_TRAIN)),
-                ("test", slice(USPS_TRAIN, None)),
-            ):
-                file[f"{group}/data"], file[f"{group}/target"] = X[part], y[part].astype(np.int32)
+            for group, start, stop in (("train", 0, USPS_TRAIN), ("test", USPS_TRAIN, len(X))):
+                file[f"{group}/data"] = X[start:stop]
+                file[f"{group}/target"] = y[start:stop].astype(np.int32)
     except (BadData, OSError) as error:
-        return f"usps: not kept ({error}); the next time it is fetched again."
+        return f"usps: not kept ({error}); {again}."
     return f"usps: kept as {folder / 'usps.h5'}."
 
 
@@ -255,46 +285,8 @@ def _binary10() -> Dataset:
     try:
         table = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2)
     except (OSError, ValueError) as error:
-        raise BadData(
-            f"{path} cannot be read as ten numbers and a label a line, below one line of names: {error}"
-        ) from error
+        form = "ten numbers and a label a line, below one line of names"
+        raise BadData(f"{path} cannot be read as {form}: {error}") from error
     X, y = np.ascontiguousarray(table[:, :-1]), table[:, -1].astype(np.int64)
     _check(binary10_fingerprint(X, y), BINARY10_FINGERPRINT, path, "binary10")
     return Dataset("binary10", X, _numbered(X), y, "y", notes=[f"binary10: read from {path}."])
-
-
-#: Every set: what it is, in one line, and its number of rows: of those that are generated the usual one.
-SETS: dict[str, tuple[str, int]] = {
-    "digits": (
-        "1797 handwritten digits of 8 x 8 pixels, ten classes; comes with scikit-learn",
-        1797,
-    ),
-    "quadric": ("10 features on different scales, a cubic boundary, two classes; generated", 2000),
-    "moons": ("two half circles in the plane, with normal noise of 0.2; generated", 1000),
-    "circles": (
-        "a circle inside a circle of twice its width, with normal noise of 0.1; generated",
-        1000,
-    ),
-    "xor": ("four squares of two classes, as on a chessboard; generated", 1000),
-    "blobs": (
-        "three classes, normal with deviation 0.8 around corners that no seed moves; generated",
-        1000,
-    ),
-    "usps": (
-        "9298 handwritten digits of 16 x 16 pixels, 7291 to train; usps.h5 or from OpenML",
-        USPS_TRAIN + USPS_TEST,
-    ),
-    "binary10": ("10,000 rows of 10 features, two classes; binary10.csv", 10_000),
-}
-_DRAWN: dict[str, Callable[[int, int], tuple[Array, Array]]] = {
-    "quadric": quadric,
-    "moons": partial(_scikit_learn, "make_moons", noise=0.2),
-    "circles": partial(_scikit_learn, "make_circles", noise=0.1, factor=0.5),
-    "xor": xor,
-    "blobs": partial(
-        _scikit_learn,
-        "make_blobs",
-        centers=np.array([[-2.0, -1.0], [2.0, -1.0], [0.0, 2.0]]),
-        cluster_std=0.8,
-    ),
-}

@@ -1,4 +1,4 @@
-"""A file, or many that are one table, into a dataset, whole or chunk by chunk; the format is found by its content."""
+"""Reading of tables, whole or in blocks of rows, from one file or many."""
 
 from __future__ import annotations
 
@@ -8,35 +8,22 @@ from dataclasses import replace
 from pathlib import Path
 
 from pegasos.program.files import NoSpace
-from pegasos.program.tables.dataset import BadData, Column, Dataset
-from pegasos.program.tables.formats import Format, chosen
+from pegasos.program.tables.dataset import BadData, Column, Dataset, check_sizes
+from pegasos.program.tables.formats import Format, choose_format
 from pegasos.program.tables.messages import plain
 from pegasos.program.tables.read_options import Outline, ReadOptions, Wanted
 from pegasos.program.tables.shards import Shards, opened_shards
-from pegasos.program.tables.sizes import check_sizes
 
 _DEFAULT = ReadOptions()
 
 
-@contextlib.contextmanager
-def _format(source: str | Path, options: ReadOptions, what: str) -> Iterator[tuple[Shards, Format]]:
-    """The files and the format they are in; `what` of them is read at once."""
-    with opened_shards(source) as found:
-        try:
-            yield found, chosen(found, options.format)
-        except MemoryError as error:
-            raise BadData(f"{found.name}{what} does not fit into memory.") from error
-        except NoSpace:  # for what is kept while reading
-            raise
-        except OSError as error:
-            raise BadData(f"{found.name} cannot be read: {plain(error)}.") from error
-
-
 def read(source: str | Path, options: ReadOptions = _DEFAULT) -> Dataset:
-    """All rows of a file, of all files in a folder or of a pattern such as "part-*.csv", or of standard input ("-"), with labels
-    and notes; BadData where something is wrong.
+    """Read all rows, with labels and notes.
+
+    `source` is a file, a folder or pattern such as "part-*.csv" for files of one table, or "-" for
+    standard input. Anything wrong raises BadData.
     """
-    with _format(source, options, "") as (found, form):
+    with _opened(source, options, "") as (found, form):
         dataset = form.read(found, options)
         check_sizes(dataset)
         dataset.notes[:0] = found.notes()
@@ -44,14 +31,13 @@ def read(source: str | Path, options: ReadOptions = _DEFAULT) -> Dataset:
 
 
 def outline(source: str | Path, options: ReadOptions = _DEFAULT) -> Outline | None:
-    """What the first rows tell about a table of any size; None where the format cannot tell (HDF5, npz)."""
-    with _format(source, options, "") as (found, form):
-        look = getattr(form, "outline", None)
-        return (
-            None
-            if look is None
-            else replace(told := look(found, options), notes=[*found.notes(), *told.notes])
-        )
+    """Describe a table by its first rows; None for formats without columns (HDF5, npz)."""
+    with _opened(source, options, "") as (found, form):
+        describe = getattr(form, "outline", None)
+        if describe is None:
+            return None
+        outline: Outline = describe(found, options)
+        return replace(outline, notes=[*found.notes(), *outline.notes])
 
 
 def stream(
@@ -64,14 +50,31 @@ def stream(
     chunk: int = 8 * 2**20,
     labelled: bool = False,
 ) -> Iterator[Dataset]:
-    """Chunks of rows with the columns of a model, in its order and of its kinds; the whole file is never held.
+    """Yield blocks of rows with the columns of a model; the file is never held whole.
 
-    Columns are found by name where the file has names, else by position. Rows are an array, or a polars frame if `frame`; without
-    a frame a missing number is BadData. Labels come along if `options.label` says where they are, or if the file has a column
-    called `label_name`; if `labelled`, rows without a label are left out and counted. A chunk comes from about `chunk` bytes.
-    The notes of the first chunk tell what files are read.
+    Parameters
+    ----------
+    source : str or Path
+        As in `read`.
+    columns : list of Column
+        Columns of the model, found by name if the file has names, else by position.
+    options : ReadOptions
+        Options; `label` names the label.
+    frame : bool
+        Whether to yield polars frames; arrays cannot have missing numbers.
+    label_name : str, optional
+        Name of the label if `options.label` is not given and the file has it.
+    chunk : int
+        Approximate bytes of the file in a block.
+    labelled : bool
+        Whether to leave out, and count, rows without a label.
+
+    Yields
+    ------
+    Dataset
+        Rows; the notes of the first block name the files.
     """
-    with _format(source, options, ": a chunk of rows") as (found, form):
+    with _opened(source, options, ": a chunk of rows") as (found, form):
         wanted = Wanted(columns, frame, label_name, labelled, chunk)
         for number, part in enumerate(_with_rows(form.stream(found, wanted, options))):
             if number == 0:
@@ -79,8 +82,22 @@ def stream(
             yield part
 
 
+@contextlib.contextmanager
+def _opened(source: str | Path, options: ReadOptions, what: str) -> Iterator[tuple[Shards, Format]]:
+    """Open the files and detect their format; `what` names the rows held in memory."""
+    with opened_shards(source) as found:
+        try:
+            yield found, choose_format(found, options.format)
+        except MemoryError as error:
+            raise BadData(f"{found.name}{what} does not fit into memory.") from error
+        except NoSpace:  # for temporary files
+            raise
+        except OSError as error:
+            raise BadData(f"{found.name} cannot be read: {plain(error)}.") from error
+
+
 def _with_rows(parts: Iterator[Dataset]) -> Iterator[Dataset]:
-    """Leave out parts in which no row has a label; their rows are counted with the part before or after."""
+    """Leave out blocks without a label in any row; their rows are counted with a neighbor."""
     last: Dataset | None = None
     for part in parts:
         if last is None or (len(last) and len(part)):

@@ -1,9 +1,10 @@
-"""One 64-bit number a row, equal for equal rows whatever holds them: so training rows are known again among others.
+"""64-bit hashes of rows, equal for equal rows in any container, to recognize training rows.
 
-    h(row) = label + Σ_j mix(key_j ^ value_j)        over the features that are not zero, sums modulo 2^64
+    h(row) = label + Σ_j mix(key_j ^ value_j)    over the nonzero features, sums modulo 2^64
 
-A zero adds nothing, so dense and sparse rows agree, and so do rows of a sparse file that is narrower by features which are zero.
-The numbers are kept in model files: what is computed here must never change. The tests hold literal values.
+A zero adds nothing, so dense and sparse rows agree, also if a sparse file has fewer columns because
+the last ones are zero. Model files store these numbers: they must never change. The tests hold
+literal values.
 """
 
 from __future__ import annotations
@@ -18,23 +19,33 @@ from scipy import sparse
 from pegasos.program.tables.dataset import Array, BadData, holds_words, is_frame
 from pegasos.program.tables.labels import distinct_texts
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio: the step of splitmix64
+#: Constants of splitmix64; the first, 2^64 divided by the golden ratio, is its step.
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_LABEL = np.uint64(0x6C6162656C)  # where features have their key, labels have this
-_MISSING = np.uint64(0x7FC00000)  # the bits of the one NaN that stands for all
-
-#: Numbers worked on at once: a few such arrays fit in a processor's cache.
+#: Key of the label, and bits of the one NaN that stands for all missing values.
+_LABEL, _MISSING = np.uint64(0x6C6162656C), np.uint64(0x7FC00000)
+#: Numbers processed at once: a few such arrays fit in a processor's cache.
 _CHUNK = 1 << 15
 
 
 def hash_rows(X: Any, y: Any = None) -> Array:
-    """The hash of each row of X, an array, a CSR matrix or a polars frame, together with its label where y is given.
+    """Return the hash of each row, together with its label if y is given.
 
-    Numbers count as float32, so a text file printed from float32 and its original agree; -0.0 is 0.0; missing is missing,
-    whether null or NaN. A label counts as text: 1, 1.0 and "1" agree. Words agree with words only.
+    Numbers count as float32, so a text file printed from float32 and its original agree; -0.0 is
+    0.0, and null is NaN. A label counts as text: 1, 1.0 and "1" agree.
 
+    Parameters
+    ----------
+    X : array, CSR matrix or polars frame
+        The rows.
+    y : array, optional
+        One label per row.
+
+    Examples
+    --------
     >>> dense = np.array([[0.1, 0.0], [0.0, 2.0]])
-    >>> bool((hash_rows(dense, [1, 0]) == hash_rows(dense.astype(np.float32), ["1", "0"])).all())
+    >>> single = dense.astype(np.float32)
+    >>> bool((hash_rows(dense, [1, 0]) == hash_rows(single, ["1", "0"])).all())
     True
     """
     hashes = _frame(X) if is_frame(X) else _sparse(X) if sparse.issparse(X) else _dense(X)
@@ -44,20 +55,29 @@ def hash_rows(X: Any, y: Any = None) -> Array:
     if y.ndim != 1:
         raise ValueError(f"y must hold one label a row, got an array of shape {y.shape}.")
     if len(y) != len(hashes):
-        raise ValueError(
-            f"X has {len(hashes)} rows but y has {len(y)} labels; give one label a row."
-        )
+        counts = f"X has {len(hashes)} rows but y has {len(y)} labels"
+        raise ValueError(f"{counts}; give one label a row.")
     texts, places = distinct_texts(y)
     return hashes + _mix(_text_hashes(texts) ^ _LABEL)[places]
 
 
 def split_known(hashes: Array, known_sorted: Array, order: Array | None = None) -> Array:
-    """Which rows are known ones: a hash that `known_sorted` holds k times is known in its first k rows and new in the others.
+    """Return which rows are known: of equal rows, as many as `known_sorted` has of their hash.
 
-    Equal rows get equal predictions, so it does not matter which of them is called known: the counts are exact. `order`: one
-    value a row; rows with smaller values are matched first, equal values in the order of rows. With a mask of test rows as
-    order, the rows of the training group come first.
+    Equal rows have equal predictions, so the counts are exact whichever of them is called known.
 
+    Parameters
+    ----------
+    hashes : array of uint64
+        Hashes of the rows.
+    known_sorted : array of uint64
+        Sorted hashes of the known rows.
+    order : array, optional
+        One value per row; of equal rows, those with smaller values are known first. By default the
+        order of the rows.
+
+    Examples
+    --------
     >>> split_known(np.array([7, 5, 7, 7], np.uint64), np.array([3, 7, 7], np.uint64))
     array([ True, False,  True, False])
     """
@@ -66,11 +86,8 @@ def split_known(hashes: Array, known_sorted: Array, order: Array | None = None) 
         raise ValueError("known_sorted must be sorted; give np.sort(known_sorted).")
     if order is not None and len(order) != len(hashes):
         raise ValueError(f"order must hold one value a row: {len(hashes)}, got {len(order)}.")
-    turn = (
-        np.argsort(hashes, kind="stable")
-        if order is None
-        else np.lexsort((np.asarray(order), hashes))
-    )
+    keys = (hashes,) if order is None else (np.asarray(order), hashes)
+    turn = np.lexsort(keys)
     ranked = hashes[turn]
     nth = np.arange(len(ranked)) - np.searchsorted(ranked, ranked, "left")
     copies = np.searchsorted(known, ranked, "right") - np.searchsorted(known, ranked, "left")
@@ -80,7 +97,7 @@ def split_known(hashes: Array, known_sorted: Array, order: Array | None = None) 
 
 
 def _mix(z: Array) -> Array:
-    """splitmix64's finish: every bit of the answer hangs on every bit of z. Works in place on a copy."""
+    """Return the finish of splitmix64: every bit of the result depends on every bit of z."""
     z = z + _GOLDEN
     shifted = np.empty_like(z)
     for shift, factor in ((30, _FIRST), (27, _SECOND), (31, np.uint64(1))):
@@ -90,21 +107,18 @@ def _mix(z: Array) -> Array:
 
 
 def _keys(n: int) -> Array:
-    """The key of each feature: its position, mixed."""
+    """Return the key of each feature: its position, mixed."""
     return _mix(np.arange(1, n + 1, dtype=np.uint64) * _GOLDEN)
 
 
 def _terms(numbers: Array, keys: Array) -> Array:
-    """What numbers add to their rows, from their bits as float32: a zero adds nothing, all that is missing has one pattern."""
-    with np.errstate(over="ignore", under="ignore"):
-        single = (
-            numbers.astype(np.float64, copy=False).astype(np.float32)
-            if numbers.dtype != np.float32
-            else numbers
-        )
-    bits = np.where(single == 0, np.uint32(0), np.ascontiguousarray(single).view(np.uint32)).astype(
-        np.uint64
-    )
+    """Return the terms of numbers, by their bits as float32; the term of a zero is 0."""
+    with np.errstate(over="ignore", under="ignore"):  # float64 first: float16 overflows otherwise
+        single = numbers
+        if numbers.dtype != np.float32:
+            single = numbers.astype(np.float64, copy=False).astype(np.float32)
+    bits = np.ascontiguousarray(single).view(np.uint32)
+    bits = np.where(single == 0, np.uint32(0), bits).astype(np.uint64)
     bits[np.isnan(single)] = _MISSING
     terms = _mix(bits * _GOLDEN ^ keys)
     terms *= bits != 0
@@ -113,16 +127,14 @@ def _terms(numbers: Array, keys: Array) -> Array:
 
 def _dense(X: Array) -> Array:
     if X.ndim != 2 or X.dtype.kind not in "fiub":
-        raise BadData(
-            f"rows are hashed from a table of numbers, got an array of {X.ndim} dimensions and type {X.dtype}."
-        )
+        found = f"an array of {X.ndim} dimensions and type {X.dtype}"
+        raise BadData(f"rows are hashed from a table of numbers, got {found}.")
     m, n = X.shape
     hashes, keys = np.zeros(m, np.uint64), _keys(n)
     step = max(1, _CHUNK // max(1, n))
     for start in range(0, m, step):
-        hashes[start : start + step] = _terms(X[start : start + step], keys).sum(
-            axis=1, dtype=np.uint64
-        )
+        part = slice(start, start + step)
+        hashes[part] = _terms(X[part], keys).sum(axis=1, dtype=np.uint64)
     return hashes
 
 
@@ -140,9 +152,7 @@ def _sparse(X: Any) -> Array:
         sums = np.zeros(part.stop - part.start + 1, np.uint64)
         np.cumsum(_terms(X.data[part], keys[X.indices[part]]), out=sums[1:])
         ends = indptr[start : stop + 1] - part.start
-        hashes[start:stop] = (
-            sums[ends[1:]] - sums[ends[:-1]]
-        )  # exact: sums wrap around, and so do differences
+        hashes[start:stop] = sums[ends[1:]] - sums[ends[:-1]]  # exact: both wrap around
         start = stop
     return hashes
 

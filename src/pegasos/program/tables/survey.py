@@ -18,12 +18,12 @@ from pegasos.program.tables.dataset import (
     Dataset,
     NotClasses,
     NotNumber,
+    check_sizes,
     is_frame,
 )
 from pegasos.program.tables.labels import label_texts, plausible_labels, unlabelled_note
 from pegasos.program.tables.messages import shown
 from pegasos.program.tables.sampling import Draw, Sample, widened
-from pegasos.program.tables.sizes import check_sizes
 
 #: Distinct categories in all columns together: each becomes a column of its own.
 MOST_CATEGORIES = 10_000

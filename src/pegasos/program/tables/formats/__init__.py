@@ -30,64 +30,51 @@ class Format(Protocol):
         """Read the whole table from all its files."""
 
     def stream(self, shards: Shards, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
-        """Yield chunks of rows for a model."""
+        """Yield blocks of rows for a model."""
 
 
 @cache
 def formats() -> dict[str, Format]:
     """Return the formats by name; CSV comes last, since it accepts most text."""
-    modules = [
-        cast(Format, import_module(f"{__name__}.{found.name}")) for found in iter_modules(__path__)
-    ]
-    return {
-        module.NAME: module
-        for module in sorted(modules, key=lambda module: (module.NAME == "csv", module.NAME))
-    }
+    names = [found.name for found in iter_modules(__path__)]
+    modules = [cast(Format, import_module(f"{__name__}.{name}")) for name in names]
+    modules.sort(key=lambda module: (module.NAME == "csv", module.NAME))
+    return {module.NAME: module for module in modules}
 
 
-def chosen(shards: Shards, asked: str | None = None) -> Format:
-    """Return the common format of all files."""
-    found = [
-        _chosen(source, asked, f" {REMEDY}" if shards.of(source) else "")
-        for source in shards.sources
-    ]
+def choose_format(shards: Shards, asked: str | None = None) -> Format:
+    """Return the common format of all files: the requested or the detected one."""
+    first = shards.sources[0]
+    remedy = f" {REMEDY}" if shards.of(first) else ""
+    found = [_choose(source, asked, remedy) for source in shards.sources]
     for source, form in zip(shards.sources, found, strict=True):
         if form is not found[0]:
-            kinds = f"{source.name} is {form.NAME}, and {shards.sources[0].name} is {found[0].NAME}"
-            raise BadData(f"{kinds}: the files of one table have one format. {REMEDY}")
+            kinds = f"{source.name} is {form.NAME}, and {first.name} is {found[0].NAME}"
+            raise BadData(f"{kinds}: the files of one table have one format.{remedy}")
     return found[0]
 
 
-def _chosen(source: Source, asked: str | None, todo: str) -> Format:
-    """Return the requested format, or the one detected from content and extension.
-
-    The extension decides if the content is ambiguous.
-    """
+def _choose(source: Source, asked: str | None, remedy: str) -> Format:
+    """Return the format by content; CSV, which most text looks like, yields to the extension."""
     known = formats()
     if asked is not None:
         if asked not in known:
             raise BadData(f"there is no format called {shown(asked)}; there are {listed(known)}.")
         return known[asked]
     if source.head.lstrip()[:1] in (b"{", b"[") or source.extension in _JSON:
-        what = (
-            "in Python, polars.read_json (or read_ndjson for a row per line) and write_csv do that"
+        how = "polars.read_json (or read_ndjson for a row per line) and write_csv do that"
+        raise BadData(
+            f"{source.name} is JSON, which is not read: write it as CSV; in Python, {how}."
         )
-        raise BadData(f"{source.name} is JSON, which is not read: write it as CSV; {what}.")
-    by_content = next((module for module in known.values() if module.sniff(source.head)), None)
-    by_name = next(
-        (module for module in known.values() if source.extension in module.EXTENSIONS), None
-    )
-    if by_content and (
-        by_content.NAME != "csv" or by_name is None or by_name.NAME not in ("svmlight", "csv")
-    ):
-        return by_content  # the content of a text file named .parquet decides
-    if by_name is not None:
-        return by_name
-    hint = (
-        " It is a ZIP archive, as spreadsheets are: save the sheet as CSV."
-        if source.head.startswith(b"PK")
-        else ""
-    )
-    raise BadData(
-        f"{source.name} is in no format that is known; there are {listed(known)}.{hint}{todo}"
-    )
+    by_content = next((form for form in known.values() if form.sniff(source.head)), None)
+    by_name = next((form for form in known.values() if source.extension in form.EXTENSIONS), None)
+    is_text = by_content is known["csv"]
+    if is_text and by_name is not None and by_name.NAME in ("svmlight", "csv"):
+        return by_name  # a text file called .parquet is CSV
+    found = by_content or by_name
+    if found is None:
+        zipped = source.head.startswith(b"PK")
+        hint = " It is a ZIP archive, as spreadsheets are: save the sheet as CSV." if zipped else ""
+        what = f"is in no format that is known; there are {listed(known)}.{hint}{remedy}"
+        raise BadData(f"{source.name} {what}")
+    return found

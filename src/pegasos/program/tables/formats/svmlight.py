@@ -5,16 +5,17 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 from scipy import sparse
 
-from pegasos.program.tables.dataset import BadData, Column, Dataset, NoRows, TooLarge
+from pegasos.program.tables.dataset import Array, BadData, Column, Dataset, NoRows, TooLarge
 from pegasos.program.tables.labels import checked_labels, simplest
 from pegasos.program.tables.messages import shown, size
-from pegasos.program.tables.read_options import PACKED, Outline, ReadOptions, Wanted
+from pegasos.program.tables.read_options import Outline, ReadOptions, Wanted
 from pegasos.program.tables.shards import Shards
 from pegasos.program.tables.source import Source
 from pegasos.program.tables.text_chunks import Chunk, chunks
@@ -22,15 +23,13 @@ from pegasos.program.tables.text_chunks import Chunk, chunks
 NAME = "svmlight"
 EXTENSIONS = (".svm", ".svmlight", ".libsvm", ".scale")
 _NUMBER = rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-_LINE = re.compile(
-    rb"\s*+"
-    + _NUMBER
-    + rb"(?:,[^\s:]*)*(?:\s++qid:\d++)?(?:\s++\d++:"
-    + _NUMBER
-    + rb")*+\s*+(?:#.*)?"
-)
+_PAIRS = rb"(?:,[^\s:]*)*(?:\s++qid:\d++)?(?:\s++\d++:" + _NUMBER + rb")*+"
+_LINE = re.compile(rb"\s*+" + _NUMBER + _PAIRS + rb"\s*+(?:#.*)?")
 _AMOUNT = 4 * 2**20
+#: Maximum ratio of decompressed text to the memory limit for decoded values.
 _SWELL = 8
+_LABEL_NOTE = "label: the number at the beginning of each line"
+_QID_NOTE = "query ids (qid) are ignored"
 
 
 def sniff(head: bytes) -> bool:
@@ -39,19 +38,37 @@ def sniff(head: bytes) -> bool:
     Lines before it must be labels or comments.
     """
     for line in head.split(b"\n")[:50]:
-        if not line.strip() or line.lstrip().startswith(b"#"):
-            continue
-        if b":" in line:
-            # The last word of a line longer than the sample may be truncated.
-            return (
-                _LINE.fullmatch(
-                    line if len(line) < len(head) or len(head) < 2**16 else line.rpartition(b" ")[0]
-                )
-                is not None
-            )
-        if not _LINE.fullmatch(line):
-            return False
+        if line.strip() and not line.lstrip().startswith(b"#"):
+            if b":" in line and len(line) == len(head) >= 2**16:
+                line = line.rpartition(b" ")[0]  # the sample may end within a word
+            if b":" in line or not _LINE.fullmatch(line):
+                return _LINE.fullmatch(line) is not None
     return False
+
+
+@dataclass
+class _Block:
+    """Rows and labels of a chunk of text, with the indices of the file."""
+
+    source: Source
+    #: Line on which the chunk begins, and its bytes.
+    line: int
+    length: int
+    X: Any
+    y: Array
+    has_query_ids: bool
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the numbers."""
+        return int(
+            sum(part.nbytes for part in (self.X.data, self.X.indices, self.X.indptr, self.y))
+        )
+
+    def columns(self, start: int, stop: int) -> Any:
+        """Return the rows with some columns, which may be more than there are."""
+        shape = (self.X.shape[0], max(self.X.shape[1], stop))
+        return sparse.csr_matrix((self.X.data, self.X.indices, self.X.indptr), shape)[:, start:stop]
 
 
 def read(shards: Shards, options: ReadOptions) -> Dataset:
@@ -59,103 +76,75 @@ def read(shards: Shards, options: ReadOptions) -> Dataset:
 
     Columns are named by their index in the file: from x1, or from x0 if an index is 0.
     """
-    limit, parts, labels, used, lowest = options.allowed(), [], [], 0, 1
-    notes: list[str] = []
-    counts = []
-    for source in shards.sources:
-        counts.append(0)
-        for chunk in chunks(
-            source,
-            options.encoding,
-            min(_AMOUNT, max(2**16, limit // 8)),
-            _SWELL * limit,
-            quotes=False,
-        ):
-            X, y = _parsed(source, chunk, limit)
-            if not X.shape[0]:
-                continue
-            used += X.data.nbytes + X.indices.nbytes + X.indptr.nbytes + y.nbytes
-            if used > limit:
-                raise TooLarge(
-                    f"{shards.name} takes more than {size(limit)} once read; give it more memory, or fewer rows."
-                )
-            lowest = min(lowest, int(X.indices.min()) if X.nnz else 1)
-            if not notes and b"qid:" in chunk.data:
-                notes.append("query ids (qid) are ignored")
-            parts.append(X)
-            labels.append(y)
-            counts[-1] += len(y)
-        if not counts[-1]:
-            shards.skip(source, NoRows(f"{source.name} has no rows."))
-    width = max(part.shape[1] for part in parts)
+    limit, used = options.allowed(), 0
+    amount = min(_AMOUNT, max(2**16, limit // 8))
+    found = []
+    for block in _blocks(shards, options, amount, limit):
+        if (used := used + block.bytes) > limit:
+            todo = "give it more memory, or fewer rows"
+            raise TooLarge(f"{shards.name} takes more than {size(limit)} once read; {todo}.")
+        found.append(block)
+    width = max(block.X.shape[1] for block in found)
+    lowest = min(int(block.X.indices.min(initial=1)) for block in found)
     if width <= lowest:
         raise BadData(f"{shards.name} has no features: no line holds a pair index:value.")
-    X = sparse.vstack(
-        [sparse.csr_matrix((p.data, p.indices, p.indptr), (p.shape[0], width)) for p in parts],
-        format="csr",
-    )
-    X = X[:, lowest:] if lowest else X
-    y, where = simplest(np.concatenate(labels)), shards.rows_of(counts)
+    X = sparse.vstack([block.columns(lowest, width) for block in found], format="csr")
+    counts = [
+        sum(len(block.y) for block in found if block.source is source) for source in shards.sources
+    ]
+    y, where = simplest(np.concatenate([block.y for block in found])), shards.rows_of(counts)
     if options.labelled:
         y = checked_labels(y, "label", shards.name, where)
-    notes.append("label: the number at the beginning of each line")
+    notes = [_QID_NOTE] * any(block.has_query_ids for block in found) + [_LABEL_NOTE]
     columns = [Column(f"x{place}") for place in range(lowest, width)]
     return Dataset(shards.name, X, columns, y, "label", where=where, notes=notes)
 
 
 def outline(shards: Shards, options: ReadOptions) -> Outline:
-    """Describe a table by its first chunk; the number of columns remains unknown."""
-    for source in shards.sources:
-        for chunk in chunks(source, options.encoding, _AMOUNT, None, quotes=False):
-            X, y = _parsed(source, chunk, None)
-            if X.shape[0]:
-                held = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes + y.nbytes
-                text = sum(
-                    each.path.stat().st_size * (1 if each.packer is None else PACKED)
-                    for each in shards.sources
-                )
-                notes = ["query ids (qid) are ignored"] * (b"qid:" in chunk.data)
-                notes.append("label: the number at the beginning of each line")
-                return Outline(
-                    [], "label", None, None, held / len(chunk.data) * text, notes, sparse=True
-                )
-    raise NoRows(f"{shards.name} has no rows.")
+    """Describe a table by its first block; the number of columns remains unknown."""
+    block = next(_blocks(shards, options, _AMOUNT))
+    text = sum(each.unpacked_bytes for each in shards.sources)
+    total = block.bytes / block.length * text
+    notes = [_QID_NOTE] * block.has_query_ids + [_LABEL_NOTE]
+    return Outline([], "label", None, None, total, notes, sparse=True)
 
 
 def stream(shards: Shards, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
-    """Yield chunks of lines as CSR matrices with the columns of a model.
+    """Yield blocks of lines as CSR matrices with the columns of a model.
 
     Indices unknown to the model are dropped. If no columns are requested, positions are the indices
-    of the file, and each chunk is as wide as its largest index.
+    of the file, and each block is as wide as its largest index.
     """
-    width, lowest = len(wanted.columns), int(not wanted.columns or wanted.names[0] != "x0")
-    amount = wanted.chunk
-    pairs = (
-        (each, chunk)
-        for each in shards.sources
-        for chunk in chunks(each, options.encoding, amount, None, quotes=False)
-    )
-    for source, chunk in pairs:
-        X, y = _parsed(source, chunk, None)
-        if not X.shape[0]:
-            continue
-        if not wanted.columns:
-            yield Dataset(shards.name, X, [], simplest(y), "label")
-            continue
-        if lowest and X.nnz and X.indices.min() < lowest:
-            raise BadData(
-                f"{source.name}, from line {chunk.line}: index 0, but the indices of the model begin with 1."
-            )
-        wide = max(X.shape[1], width + lowest)
-        X = sparse.csr_matrix((X.data, X.indices, X.indptr), (X.shape[0], wide))[
-            :, lowest : lowest + width
-        ]
-        X = pl.DataFrame(X.toarray(), schema=wanted.names) if wanted.frame else X
-        yield Dataset(shards.name, X, wanted.columns, simplest(y), "label")
+    lowest = int(not wanted.columns or wanted.names[0] != "x0")
+    for block in _blocks(shards, options, wanted.chunk):
+        X = block.X
+        if wanted.columns:
+            if X.indices.min(initial=lowest) < lowest:
+                where = f"{block.source.name}, from line {block.line}"
+                raise BadData(f"{where}: index 0, but the indices of the model begin with 1.")
+            X = block.columns(lowest, lowest + len(wanted.columns))
+            X = pl.DataFrame(X.toarray(), schema=wanted.names) if wanted.frame else X
+        yield Dataset(shards.name, X, wanted.columns, simplest(block.y), "label")
 
 
-def _parsed(source: Source, chunk: Chunk, limit: int | None) -> tuple[Any, Any]:
-    """Return rows and labels of a chunk, with the indices of the file."""
+def _blocks(
+    shards: Shards, options: ReadOptions, amount: int, limit: int | None = None
+) -> Iterator[_Block]:
+    """Yield the rows of all files; a limit bounds decompressed text and the width of rows."""
+    most = None if limit is None else _SWELL * limit
+    for source in shards.sources:
+        empty = True
+        for chunk in chunks(source, options.encoding, amount, most, quotes=False):
+            X, y = _parsed(source, chunk, limit)
+            if X.shape[0]:
+                empty = False
+                has_query_ids = b"qid:" in chunk.data
+                yield _Block(source, chunk.line, len(chunk.data), X, y, has_query_ids)
+        if empty:
+            shards.skip(source, NoRows(f"{source.name} has no rows."))
+
+
+def _parsed(source: Source, chunk: Chunk, limit: int | None) -> tuple[Any, Array]:
     from sklearn.datasets import load_svmlight_file
 
     try:
@@ -167,22 +156,23 @@ def _parsed(source: Source, chunk: Chunk, limit: int | None) -> tuple[Any, Any]:
     if not np.isfinite(y).all():
         raise _located(source, chunk, "a label is not finite")
     if limit is not None and X.shape[1] * 8 > limit:
-        what = f"the index {X.shape[1] - 1} is too large: a model of so many numbers would not fit into {size(limit)}"
-        raise BadData(f"{source.name}, from line {chunk.line}: {what}.")
+        most = f"a model of so many numbers would not fit into {size(limit)}"
+        where = f"{source.name}, from line {chunk.line}"
+        raise BadData(f"{where}: the index {X.shape[1] - 1} is too large: {most}.")
     return X, y
 
 
 def _located(source: Source, chunk: Chunk, reason: str) -> BadData:
     """Return an error on the first invalid line."""
     for number, line in enumerate(chunk.data.split(b"\n"), chunk.line):
-        if wrong := _wrong(line.partition(b"#")[0].split()):
+        words = line.partition(b"#")[0].split()
+        if words and (wrong := _wrong(words)):
             return BadData(f"{source.name}, line {number}: {wrong}.")
     return BadData(f"{source.name}, from line {chunk.line}: {shown(reason, 120)}.")
 
 
 def _wrong(words: list[bytes]) -> str | None:
-    if not words:
-        return None
+    """Return what is wrong with a line, if anything."""
     label = words[0].decode("utf-8", "replace")
     if "," in label:
         return f"several labels ({shown(label)}); each row may have one"
