@@ -20,17 +20,10 @@ from pegasos.search.decisions import (
     choose_threshold,
     scale_warning,
 )
-from pegasos.search.estimates import (
-    Estimate,
-    Figure,
-    bootstrap_choice,
-    held_out,
-    mcnemar,
-    measured,
-)
+from pegasos.search.estimates import Estimate, Figure, bootstrap_choice, held_out, mcnemar, measured
 from pegasos.search.grid import Cell
 from pegasos.search.notebook import as_html
-from pegasos.search.results import calibrated_in_fold
+from pegasos.search.results import fold_probabilities
 
 Array = np.ndarray[Any, Any]
 
@@ -136,6 +129,20 @@ class FinishedSearch(CellSearch):
 
     # -- out-of-fold predictions -------------------------------------------------------------------
 
+    def _predictor_scores(self, cell: int) -> tuple[Array, Array]:
+        """Return the tested rows, and the scores of a leading cell's predictors for them."""
+        check_is_fitted(self, "cv_results_")
+        parts = self._scores.get(cell, {}).values()
+        if len(parts) < self.n_splits_ or len({values.shape[1] for _, values in parts}) != 1:
+            raise ValueError(
+                f"the scores of cell {cell} were not kept in every fold: only those of leading "
+                "cells are."
+            )
+        # A row that was tested several times has the scores of the last fold.
+        tested, scores = (np.concatenate(each)[::-1] for each in zip(*parts, strict=True))
+        rows, last = np.unique(tested, return_index=True)
+        return rows, scores[last]
+
     def out_of_fold_scores(self, cell: int) -> Array:
         """Return out-of-fold decision values of a leading cell.
 
@@ -152,23 +159,25 @@ class FinishedSearch(CellSearch):
         ndarray of shape (n_samples, n_columns)
             Decision values; nan where a row was never tested.
         """
-        scores = self._out_of_fold_predictors(cell)
-        return np.asarray(self.cells_[cell].learner.decision_values(scores))
+        tested, scores = self._predictor_scores(cell)
+        values = np.asarray(self.cells_[cell].learner.decision_values(scores))
+        found = np.full((self.labels_.shape[1], values.shape[1]), np.nan)
+        found[tested] = values
+        return found
 
-    def _out_of_fold_predictors(self, cell: int) -> Array:
-        """Return the out-of-fold scores of a leading cell's predictors (rows x predictors)."""
-        check_is_fitted(self, "cv_results_")
-        parts = self._scores.get(cell, {})
-        widths = {values.shape[1] for _, values in parts.values()}
-        if len(parts) < self.n_splits_ or len(widths) != 1:
-            raise ValueError(
-                f"the scores of cell {cell} were not kept in every fold: only those of leading "
-                "cells are."
-            )
-        scores = np.full((self.labels_.shape[1], *widths), np.nan)
-        for test, values in parts.values():
-            scores[test] = values
-        return scores
+    def out_of_fold_scores_and_codes(self) -> tuple[Array, Array]:
+        """Return out-of-fold decision values of the choice, and the class codes of these rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_tested,) or (n_tested, n_classes)
+            Decision values of the rows that were tested.
+        codes : ndarray of shape (n_tested,)
+            Positions of their classes in the sorted classes.
+        """
+        tested, scores = self._predictor_scores(self.best_index_)
+        values = self.cells_[self.best_index_].learner.decision_values(scores)
+        return values[:, 0] if values.shape[1] == 1 else values, self._truth[tested]
 
     def out_of_fold_answers(self, cell: int, probable: bool = True) -> Answers:
         """Return labels, scores and probabilities of a leading cell for the rows it was tested on.
@@ -190,6 +199,7 @@ class FinishedSearch(CellSearch):
         """
         check_is_fitted(self, "cv_results_")
         tested, scores, p = np.flatnonzero(self.labels_[cell] >= 0), None, None
+        labels = self.labels_[cell, tested]
         try:
             scores = self.out_of_fold_scores(cell)[tested]
         except ValueError:  # then there are labels only
@@ -197,9 +207,8 @@ class FinishedSearch(CellSearch):
         else:
             scores = scores[:, 0] if scores.shape[1] == 1 else scores
             p = self._out_of_fold_probabilities(cell)[tested] if probable else None
-        labels = self.labels_[cell, tested]
-        if scores is not None and self._cut and cell == self.best_index_:
-            labels = (scores > self._cut).astype(np.intp)
+            if self._cut and cell == self.best_index_:
+                labels = (scores > self._cut).astype(np.intp)
         truth = self._classes[self._truth[tested]]
         return answers(self._classes, truth, self._classes[labels], scores, p)
 
@@ -210,11 +219,7 @@ class FinishedSearch(CellSearch):
             return p
         learner, codes = self.cells_[cell].learner, np.arange(len(self._classes))
         for test, scores in self._scores[cell].values():
-            if learner.has_probabilities:
-                p[test] = learner.own_probabilities(scores)
-            else:
-                given = (scores, self._truth[test], codes, learner.has_pairs(codes))
-                p[test] = calibrated_in_fold(*given)
+            p[test] = fold_probabilities(learner, scores, self._truth[test], codes)
         return p
 
     def out_of_fold_metric(self, metric: Any = None) -> Figure:
@@ -244,22 +249,6 @@ class FinishedSearch(CellSearch):
             )
         return measured(wanted.settled(self._classes[self._truth]), found)
 
-    def out_of_fold_scores_and_codes(self) -> tuple[Array, Array]:
-        """Return out-of-fold decision values of the choice, and the class codes of these rows.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_tested,) or (n_tested, n_classes)
-            Decision values of the rows that were tested.
-        codes : ndarray of shape (n_tested,)
-            Positions of their classes in the sorted classes.
-        """
-        check_is_fitted(self, "best_estimator_")
-        scores = self.out_of_fold_scores(self.best_index_)
-        tested = np.isfinite(scores).all(axis=1)
-        scores = scores[tested]
-        return scores[:, 0] if scores.shape[1] == 1 else scores, self._truth[tested]
-
     # -- decisions ---------------------------------------------------------------------------------
 
     def calibrate(self) -> Calibrated:
@@ -275,10 +264,8 @@ class FinishedSearch(CellSearch):
             The chosen `kind`, the Brier score of each kind, and probabilities of the tested rows.
         """
         check_is_fitted(self, "best_estimator_")
-        scores = self._out_of_fold_predictors(self.best_index_)
-        tested = np.isfinite(scores).all(axis=1)
-        scores, codes = scores[tested], self._truth[tested]
-        chosen = self.cells_[self.best_index_].learner
+        tested, scores = self._predictor_scores(self.best_index_)
+        chosen, codes = self.cells_[self.best_index_].learner, self._truth[tested]
         own = chosen.own_probabilities(scores) if chosen.has_probabilities else None
         found = choose_calibration(scores, codes, own, chosen.has_pairs(self._classes))
         self.calibrated_ = found
@@ -303,10 +290,11 @@ class FinishedSearch(CellSearch):
         Threshold
             Its `value` with a 95 % interval, and the precision and recall on these rows.
         """
+        check_is_fitted(self, "best_estimator_")
         aim = Aim.parse(aim) if isinstance(aim, str) else aim
-        scores, codes = self.out_of_fold_scores_and_codes()
         if len(self._classes) != 2:
             raise ValueError(f"a threshold is for two classes; there are {len(self._classes)}.")
+        scores, codes = self.out_of_fold_scores_and_codes()
         sign = 1 if self.positive_class(aim) == self._classes[1] else -1
         found = choose_threshold(aim, sign * scores, codes == (1 if sign > 0 else 0))
         self.threshold_, self._cut = found, sign * found.value

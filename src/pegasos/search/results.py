@@ -96,11 +96,7 @@ class Table:
             return float(np.mean(np.asarray(truth) == said))
 
         def probabilities() -> Array:
-            if learner.has_probabilities:
-                return learner.own_probabilities(scores)
-            return calibrated_in_fold(
-                scores, problem.codes[rows], classes, learner.has_pairs(classes)
-            )
+            return fold_probabilities(learner, scores, problem.codes[rows], classes)
 
         # Cells that are compared by probabilities all get some.
         wanted = isinstance(self._scorers, Metric) and self._scorers.kind.needs == PROBABILITIES
@@ -188,6 +184,13 @@ class Table:
 def _number(scores: Any, metric: str | None = None) -> float:
     """Return a score: of several metrics the given one, or the first."""
     return float(scores[metric or next(iter(scores))] if isinstance(scores, dict) else scores)
+
+
+def fold_probabilities(learner: Any, scores: Array, codes: Array, classes: Array) -> Array:
+    """Return a learner's own probabilities of a fold, or those of sigmoids if it has none."""
+    if learner.has_probabilities:
+        return np.asarray(learner.own_probabilities(scores))
+    return calibrated_in_fold(scores, codes, classes, learner.has_pairs(classes))
 
 
 def calibrated_in_fold(scores: Array, codes: Array, classes: Array, pairs: bool = False) -> Array:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pegasos.search.units import UnitResult
 
 _log = logging.getLogger("pegasos.search")
-#: Seconds between two updates of a notebook's output: several per second are readable.
-NOTEBOOK_PAUSE = 0.2
+#: Seconds between two updates of the bar.
+PAUSE = 0.1
 #: Tasks per worker that balance the load; with fewer, units that could share rows are split.
 TASKS_PER_WORKER = 2
 #: Attempts at a task whose worker was lost.
@@ -96,7 +96,7 @@ class Filling:
         table.take(unit, result)
         if self._store is not None:
             found = ((self._key(cell), unit.fold, table.record(cell, unit)) for cell in cells)
-            self._store.save(found, result.seconds)
+            self._store.save(found)
         what = f"{unit.group.learner!r} fold {unit.fold + 1}"
         self._progress.advance(len(cells), what, table.best())
 
@@ -141,10 +141,11 @@ def run_on_cluster(
     deadline = math.inf if max_time is None else time.monotonic() + max_time
     sent = client.scatter(schedule, broadcast=True, hash=False)
     tasks = _split(schedule, units, len(client.scheduler_info(n_workers=-1)["workers"]))
-    options = {"pure": False, "retries": RETRIES}
-    futures = [client.submit(_run_units, sent, task, on_training, **options) for task in tasks]
-    running = dict(zip(futures, tasks, strict=True))
-    with guarded(client, futures):
+    running = {
+        client.submit(_run_units, sent, task, on_training, pure=False, retries=RETRIES): task
+        for task in tasks
+    }
+    with guarded(client, list(running)):
         while running:
             if time.monotonic() >= deadline:
                 client.cancel(list(running))
@@ -174,26 +175,22 @@ def _split(schedule: Schedule, units: list[Unit], workers: int) -> list[list[Uni
 
 
 class Progress:
-    """Count of finished fits: a bar on a terminal, one line in a notebook, and log records."""
+    """Count of finished fits: a bar on a terminal or in a notebook, and log records."""
 
     def __init__(self, shown: bool) -> None:
         self._total = self._done = self._width = 0
-        self._start = time.monotonic()
-        self._line = shown and sys.stderr.isatty()
-        self._notebook = shown and type(sys.stderr).__module__.startswith("ipykernel")
-        self._handle: Any = None
-        self._shown = 0.0
+        self._start, self._last = time.monotonic(), 0.0
+        is_notebook = type(sys.stderr).__module__.startswith("ipykernel")
+        self._shown = shown and (is_notebook or sys.stderr.isatty())
 
     def expect(self, fits: int) -> None:
         """Announce further fits."""
         self._total = self._done + fits
 
     def say(self, text: str) -> None:
-        """Show a line of text."""
+        """Log a line of text, and show it where progress is shown."""
         _log.info(text)
-        if self._notebook:
-            self._show(text)
-        elif self._line:
+        if self._shown:
             self.warn(text)
 
     def warn(self, text: str) -> None:
@@ -209,10 +206,9 @@ class Progress:
         score = "" if best is None else f", best score {best:.4f}"
         text = f"{self._done}/{self._total} fits{score}, {elapsed:.0f} s, about {left:.0f} s left"
         _log.info("%s: %s", what, text)
-        is_due = time.monotonic() - self._shown > NOTEBOOK_PAUSE or self._done == self._total
-        if self._notebook and is_due:
-            self._show(text)
-        elif self._line:
+        is_due = time.monotonic() - self._last > PAUSE or self._done == self._total
+        if self._shown and is_due:
+            self._last = time.monotonic()
             filled = 24 * self._done // max(1, self._total)
             line = f"\r[{'#' * filled}{'.' * (24 - filled)}] {text}"
             print(line.ljust(self._width), end="", file=sys.stderr, flush=True)
@@ -223,13 +219,3 @@ class Progress:
         if self._width:
             print("\r" + " " * self._width + "\r", end="", file=sys.stderr, flush=True)
             self._width = 0
-
-    def _show(self, text: str) -> None:
-        """Show a text in a notebook in place of the previous one."""
-        from IPython.display import display
-
-        if self._handle is None:
-            self._handle = display({"text/plain": text}, raw=True, display_id=True)
-        else:
-            self._handle.update({"text/plain": text}, raw=True)
-        self._shown = time.monotonic()

@@ -1,4 +1,4 @@
-"""Finished cells on disk: one SQLite file, durable cell by cell, so that a killed search resumes.
+"""Finished cells on disk: one SQLite file, saved cell by cell, so that a killed search resumes.
 
 A store belongs to one question: data, weights, splits, seed and version of the algorithms are
 written when it is made, and anything else is refused. Within it, a cell on a fold is found by all
@@ -12,7 +12,6 @@ import errno
 import hashlib
 import io
 import json
-import math
 import shutil
 import sqlite3
 import zipfile
@@ -30,29 +29,20 @@ ALGORITHMS = 10
 _FILE = "sweep.sqlite"
 #: Seconds to wait for another process that writes to the same store.
 _PATIENCE = 60.0
-#: Seconds of work that a power failure may cost: cells of milliseconds need not wait for the disk.
-#: Saved cells outlive their process, however it ends.
-_AT_STAKE = 1.0
-#: System error for SQLite's primary codes; others mean damage.
+_BUSY = (errno.EBUSY, "another process has been writing to it for a minute: wait for it")
+_FULL = (errno.ENOSPC, "no space left on its disk; what was finished before is kept: make room")
+_REFUSED = (errno.EACCES, "it cannot be written to: take another folder, or mend its permissions")
+_DAMAGED = (errno.EILSEQ, "it is damaged. Delete it, or take another folder, and begin anew")
+#: Errors of SQLite by their primary codes; others mean damage.
 _FAULTS = {
-    sqlite3.SQLITE_FULL: errno.ENOSPC,
-    sqlite3.SQLITE_BUSY: errno.EBUSY,
-    sqlite3.SQLITE_LOCKED: errno.EBUSY,
-    sqlite3.SQLITE_READONLY: errno.EACCES,
-    sqlite3.SQLITE_PERM: errno.EACCES,
-    sqlite3.SQLITE_CANTOPEN: errno.EACCES,
-    sqlite3.SQLITE_IOERR: errno.EIO,
-    sqlite3.SQLITE_NOMEM: errno.ENOMEM,
-}
-_MESSAGES = {
-    errno.ENOSPC: "no space left on its disk; what was finished before is kept. Make room and "
-    "begin again: it goes on from there",
-    errno.EBUSY: f"another process has been writing to it for {_PATIENCE:g} seconds. Wait for it, "
-    "or take another folder",
-    errno.EACCES: "it cannot be written to. Take another folder, or mend its permissions",
-    errno.EIO: "its disk cannot be read or written. Take a folder on another disk",
-    errno.ENOMEM: "there is not enough memory to read it",
-    errno.EILSEQ: "it is damaged. Delete it, or take another folder, and begin anew",
+    sqlite3.SQLITE_FULL: _FULL,
+    sqlite3.SQLITE_BUSY: _BUSY,
+    sqlite3.SQLITE_LOCKED: _BUSY,
+    sqlite3.SQLITE_READONLY: _REFUSED,
+    sqlite3.SQLITE_PERM: _REFUSED,
+    sqlite3.SQLITE_CANTOPEN: _REFUSED,
+    sqlite3.SQLITE_IOERR: (errno.EIO, "its disk cannot be read or written: take another one"),
+    sqlite3.SQLITE_NOMEM: (errno.ENOMEM, "there is not enough memory to read it"),
 }
 #: Bytes: with less than this much free, a disk that cannot be written to is full.
 _ROOM = 2**20
@@ -75,13 +65,32 @@ class OtherQuestion(ValueError):  # noqa: N818 - it describes the store
 class StoreFailure(OSError):  # noqa: N818 - it describes an event
     """A store cannot be read or written; `errno` is the reason (EILSEQ: damaged)."""
 
-    def __init__(self, number: int, path: Path, detail: object = "") -> None:
-        super().__init__(number, _MESSAGES[number], str(path))
+    def __init__(self, number: int, reason: str, path: Path, detail: object) -> None:
+        super().__init__(number, reason, str(path))
         self.detail = str(detail)
 
     def __str__(self) -> str:
-        detail = f" ({self.detail})" if self.detail else ""
-        return f"the store {self.filename}: {self.strerror}{detail}."
+        return f"the store {self.filename}: {self.strerror} ({self.detail})."
+
+
+@contextlib.contextmanager
+def failing_clearly(path: Path) -> Iterator[None]:
+    """Turn errors of SQLite and of stored values into a StoreFailure."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        # The low byte is the primary code.
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+        fault = _FAULTS.get(code, _DAMAGED)
+        with contextlib.suppress(OSError):
+            if (
+                fault[0] in (errno.EIO, errno.EACCES)
+                and shutil.disk_usage(path.parent).free < _ROOM
+            ):
+                fault = _FULL
+        raise StoreFailure(*fault, path, error) from error
+    except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        raise StoreFailure(*_DAMAGED, path, error) from error
 
 
 def check_storable(learner: Any) -> None:
@@ -97,42 +106,31 @@ def check_storable(learner: Any) -> None:
         )
 
 
-@contextlib.contextmanager
-def failing_clearly(path: Path) -> Iterator[None]:
-    """Turn errors of SQLite and of stored values into a StoreFailure."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        # The low byte is the primary code.
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
-        number = _FAULTS.get(code, errno.EILSEQ)
-        with contextlib.suppress(OSError):
-            if number in (errno.EIO, errno.EACCES) and shutil.disk_usage(path.parent).free < _ROOM:
-                number = errno.ENOSPC
-        raise StoreFailure(number, path, error) from error
-    except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        raise StoreFailure(errno.EILSEQ, path, error) from error
-
-
 class Store:
-    """Results of cells by their parameters and fold."""
+    """Results of cells by their parameters and fold.
+
+    Every saved cell outlives its process; a power failure may cost the last seconds of work.
+    """
 
     def __init__(self, folder: str | Path, question: dict[str, str]) -> None:
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.path, self._at_stake = self.folder / _FILE, 0.0
+        self.path = self.folder / _FILE
         with failing_clearly(self.path):
-            self._connection = sqlite3.connect(
-                self.path, timeout=_PATIENCE, check_same_thread=False, isolation_level=None
-            )
+            self._connection = _connect(self.path)
             self._connection.execute("PRAGMA journal_mode=WAL")
-            for table in (
-                "question (name TEXT PRIMARY KEY, value TEXT)",
-                "cells (params TEXT, fold INTEGER, head TEXT, arrays BLOB, "
-                "PRIMARY KEY (params, fold))",
-            ):
-                self._connection.execute(f"CREATE TABLE IF NOT EXISTS {table}")
-            different = self._different(question)
+            self._connection.execute("PRAGMA synchronous=NORMAL")
+            with self._transaction():  # of two processes that start together one writes it
+                for table in (
+                    "question (name TEXT PRIMARY KEY, value TEXT)",
+                    "cells (params TEXT, fold INTEGER, head TEXT, arrays BLOB, "
+                    "PRIMARY KEY (params, fold))",
+                ):
+                    self._connection.execute(f"CREATE TABLE IF NOT EXISTS {table}")
+                asked = "INSERT INTO question VALUES (?, ?)"
+                if not (known := _question(self._connection)):
+                    self._connection.executemany(asked, question.items())
+        different = [name for name in question if known and known.get(name) != question[name]]
         if different:
             raise OtherQuestion(self.folder, different)
 
@@ -142,23 +140,10 @@ class Store:
         path = Path(folder) / _FILE
         if not path.exists():
             return None
-        connect = contextlib.closing(sqlite3.connect(path, timeout=_PATIENCE))
-        with failing_clearly(path), connect as connection:
-            known = "SELECT 1 FROM sqlite_master WHERE name = 'question'"
-            if not connection.execute(known).fetchone():
-                return None  # a run that was killed early
-            found = connection.execute("SELECT value FROM question WHERE name = 'seed'").fetchone()
-            return None if found is None else int(found[0])
-
-    def _different(self, question: dict[str, str]) -> list[str]:
-        """Write the question, or return the parts that differ from the one that is there."""
-        # Of two processes that start together one writes, the other compares.
-        with self._transaction():
-            known = dict(self._connection.execute("SELECT name, value FROM question"))
-            if not known:
-                self._connection.executemany("INSERT INTO question VALUES (?, ?)", question.items())
-                known = question
-        return [name for name in question if known.get(name) != question[name]]
+        with failing_clearly(path), contextlib.closing(_connect(path)) as connection:
+            has_tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+            seed = _question(connection).get("seed") if has_tables else None
+            return None if seed is None else int(seed)
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -182,10 +167,8 @@ class Store:
             with np.load(io.BytesIO(row[1]), allow_pickle=False) as arrays:
                 return {**found, **{name: arrays[name] for name in arrays.files}}
 
-    def save(
-        self, cells: Iterable[tuple[str, int, dict[str, Any]]], seconds: float = math.inf
-    ) -> None:
-        """Save results together, all or none; they took `seconds` of work."""
+    def save(self, cells: Iterable[tuple[str, int, dict[str, Any]]]) -> None:
+        """Save results together, all or none."""
         rows = []
         for params, fold, values in cells:
             arrays = {name: each for name, each in values.items() if isinstance(each, np.ndarray)}
@@ -193,19 +176,22 @@ class Store:
             buffer = io.BytesIO()
             np.savez(buffer, allow_pickle=False, **arrays)
             rows.append((params, fold, json.dumps(head), buffer.getvalue()))
-        with failing_clearly(self.path):
-            self._at_stake += seconds
-            waits = self._at_stake >= _AT_STAKE  # for this and all earlier cells to be on disk
-            self._connection.execute(f"PRAGMA synchronous={'FULL' if waits else 'NORMAL'}")
-            with self._transaction():
-                self._connection.executemany(
-                    "INSERT OR REPLACE INTO cells VALUES (?, ?, ?, ?)", rows
-                )
-            self._at_stake = 0.0 if waits else self._at_stake
+        with failing_clearly(self.path), self._transaction():
+            asked = "INSERT OR REPLACE INTO cells VALUES (?, ?, ?, ?)"
+            self._connection.executemany(asked, rows)
 
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    options: Any = {"check_same_thread": False, "isolation_level": None}
+    return sqlite3.connect(path, timeout=_PATIENCE, **options)
+
+
+def _question(connection: sqlite3.Connection) -> dict[str, str]:
+    return dict(connection.execute("SELECT name, value FROM question"))
 
 
 def fingerprint(*values: Any) -> str:

@@ -234,15 +234,15 @@ class TwoStageSearchCV(SweepCV):
         """Evaluate cells that may be new to the table; return whether any was missing."""
         if not self.completed_:
             return False
-        complete, missing = table.complete(), []
+        asked = []
         for cell in cells:
-            known = next((each for each in table.cells if cell.is_near(each)), None)
-            if known is None:
+            known = next((each for each in table.cells if cell.is_near(each)), cell)
+            if known is cell:
                 cell.number = len(table.cells)
                 table.extend([cell])
-            elif complete[known.number]:
-                continue
-            missing.append(known or cell)
+            asked.append(known.number)
+        complete = table.complete()
+        missing = [table.cells[number] for number in dict.fromkeys(asked) if not complete[number]]
         self._run(filling, missing, times)
         return bool(missing) and self.completed_
 
