@@ -372,7 +372,6 @@ def test_tune_learns_a_kernel_through_landmarks(place: Path) -> None:
     assert answer.json["errors"]["test"]["error"] < 0.2
 
 
-@pytest.mark.slow
 def test_tune_keeps_the_sample_where_there_is_no_other_way(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -385,16 +384,15 @@ def test_tune_keeps_the_sample_where_there_is_no_other_way(
         answer["whole"]["how"] == "sample"
         and "perceptron does not learn in passes" in answer["whole"]["why"]
     )
-    test = Draw(0, 0.2).test(2500)
-    frame = numbers(2500).filter(test)
-    wrong = (
-        pegasos.load("one/best.model").predict(frame.select("a", "b", "c").to_numpy())
-        != frame["y"].to_numpy()
+    assert "its error is that on 260 test rows" in answer["whole"]["why"]
+    sample, frame = Sample(0, 260), numbers(2500)
+    sample.see(
+        frame.select("a", "b", "c").to_numpy(), Draw(0, 0.2).test(2500), frame["y"].to_numpy()
     )
-    assert (answer["errors"]["test"]["rows"], answer["errors"]["test"]["mistakes"]) == (
-        len(wrong),
-        int(wrong.sum()),
-    )
+    X, _, y = sample.rows()
+    wrong = pegasos.load("one/best.model").predict(X) != y
+    assert answer["errors"]["test"]["rows"] == 260
+    assert answer["errors"]["test"]["mistakes"] == int(wrong.sum())
     monkeypatch.setattr("shutil.disk_usage", lambda path: type("usage", (), {"free": 10**8}))
     answer = fine("tune", folder, "--lam", "1e-3", *given, "-o", "two")
     assert "The saved model knows the sample only: the prepared rows take" in answer.out
