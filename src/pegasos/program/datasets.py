@@ -1,4 +1,4 @@
-"""Rows for a command: read from a file or a named set, and split into training and test rows."""
+"""Rows for a command: read from files or named sets, and split into training and test rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,14 @@ from pegasos.engine.runtime.memory import parse_bytes
 from pegasos.program.errors import UsageError
 from pegasos.program.modelfile.container import begins_like_model
 from pegasos.program.tables.column_roles import places_of
-from pegasos.program.tables.dataset import BadData, Column, Dataset, TooLarge, holds_words
+from pegasos.program.tables.dataset import (
+    Array,
+    BadData,
+    Column,
+    Dataset,
+    TooLarge,
+    holds_words,
+)
 from pegasos.program.tables.labels import label_texts, rare_classes
 from pegasos.program.tables.messages import near, plain
 from pegasos.program.tables.named_sets import SETS, load_set
@@ -28,39 +35,35 @@ from pegasos.program.tables.shards import files_of, is_pattern
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import ReadingOptions
 
-Array = np.ndarray[Any, Any]
-
 USUAL_TEST_SIZE = 0.2
-#: A file that is so many times smaller than the memory is read without asking how large its table will be.
+#: A file so many times smaller than the memory is read without estimating its size in memory.
 _MOST_SWELL = 100
+#: Reading options that named sets have, too.
+_FOR_SETS = ("fetch", "pool")
+
+T = TypeVar("T")
 
 
 def read_options(
     reading: ReadingOptions, memory: str | None = None, labelled: bool = True
 ) -> ReadOptions:
-    """The options as the readers take them."""
+    """Return the options as readers take them."""
     given: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in vars(reading).items()
-        if name not in ("fetch", "pool")
+        if name not in _FOR_SETS
     }
-    return ReadOptions(
-        **given, limit=None if memory is None else parse_bytes(memory), labelled=labelled
-    )
-
-
-T = TypeVar("T")
+    limit = None if memory is None else parse_bytes(memory)
+    return ReadOptions(**given, limit=limit, labelled=labelled)
 
 
 def with_labels_or_without(source: str, reading: ReadingOptions, read: Callable[[bool], T]) -> T:
-    """What `read` answers for True: the last column may be the label; where it cannot be, for False: all are features."""
+    """Call `read(True)`; if the table has no usable labels, call `read(False)`."""
     try:
         return read(True)
     except BadData as error:
-        if (
-            source == "-" or reading.label is not None or source in SETS
-        ):  # it can be read only once, or it was asked for
-            raise
+        if source == "-" or reading.label is not None or source in SETS:
+            raise  # standard input can be read only once
         try:
             found = read(False)
         except BadData:
@@ -77,7 +80,10 @@ def load_or_outline(
     labelled: bool = True,
     encoded: bool = True,
 ) -> Dataset | Outline:
-    """The whole data set; of a table that does not fit into memory, as it is or `encoded`, what its first rows tell."""
+    """Return all rows, or the outline of a table that does not fit into memory.
+
+    With `encoded`, its one-hot columns must fit, too.
+    """
     found = too_large(source, reading, memory, labelled=labelled)
     if found is not None:
         return found
@@ -91,27 +97,26 @@ def load_or_outline(
     needed = _encoded_bytes(dataset) if encoded else 0
     if needed > read_options(reading, memory).allowed():
         found = too_large(source, reading, memory, sure=True, labelled=labelled)
-        return (
-            dataset if found is None else replace(found, bytes=needed, notes=[])
-        )  # they were shown
+        if found is not None:
+            return replace(found, bytes=needed, notes=[])  # notes were printed by load
     return dataset
 
 
 def _encoded_bytes(dataset: Dataset) -> int:
-    """What a table of words takes when each has a column of its own; 0 where nothing is encoded."""
+    """Return the size of a table with one-hot columns; 0 if it has no categories."""
     if not dataset.has_frame:
         return 0
-    words = [series.n_unique() for series in dataset.X.get_columns() if holds_words(series)]
-    return 8 * len(dataset) * (dataset.X.shape[1] - len(words) + sum(words))
+    categories = [series.n_unique() for series in dataset.X.get_columns() if holds_words(series)]
+    width = dataset.X.shape[1] - len(categories) + sum(categories)
+    return 8 * len(dataset) * width
 
 
 def load(
     source: str, reading: ReadingOptions, memory: str | None = None, labelled: bool = True
 ) -> Dataset:
-    """The whole data set; its notes are shown."""
+    """Return all rows of a file or named set, and print notes on them."""
     if source in SETS:
-        _refuse_reading(source, reading)
-        dataset = load_set(source, fetch=reading.fetch)
+        dataset = _load_set(source, reading)
     else:
         check_source(source)
         with console.working(f"reading {source}"):
@@ -123,8 +128,20 @@ def load(
         dataset = replace(dataset, y=label_texts(dataset.y))
     for note in dataset.notes:
         console.say(note)
-    console.say(f"{dataset.name}: {_size(dataset)}")
+    test = "" if dataset.test is None else f", {int(dataset.test.sum())} of them a test group"
+    width = dataset.X.shape[1]
+    classes = "" if dataset.y is None else f", {len(np.unique(dataset.y))} classes"
+    size = f"{len(dataset)} rows{test}, {width} feature{'s' * (width != 1)}{classes}"
+    console.say(f"{dataset.name}: {size}")
     return dataset
+
+
+def _load_set(source: str, reading: ReadingOptions) -> Dataset:
+    for name, value in vars(reading).items():
+        if value and name not in _FOR_SETS:
+            what = f"{source!r} is a named set with columns and labels of its own"
+            raise UsageError(f"--{name} is for files; {what}.")
+    return load_set(source, fetch=reading.fetch)
 
 
 def too_large(
@@ -134,8 +151,9 @@ def too_large(
     sure: bool = False,
     labelled: bool = True,
 ) -> Outline | None:
-    """What is known of a table that does not fit into memory, as its first rows foretell, or because it was tried (`sure`);
-    None where it may fit, or where it cannot be read twice.
+    """Return the outline of a table that does not fit into memory, if it can be read twice.
+
+    Its first rows predict the size; `sure` says that it was tried.
     """
     if source in SETS or source == "-":
         return None
@@ -150,39 +168,19 @@ def too_large(
     return found if found is not None and (sure or found.bytes > options.allowed()) else None
 
 
-def _refuse_reading(source: str, reading: ReadingOptions) -> None:
-    for name, value in vars(reading).items():
-        if value and name not in ("fetch", "pool"):
-            raise UsageError(
-                f"--{name} is for files; {source!r} is a named set with columns and labels of its own."
-            )
-
-
 def check_source(source: str) -> None:
-    """Refuse a set whose name is nearly right, and a model where data should be."""
+    """Refuse a misspelled named set, and a model file in the place of data."""
     if source in SETS:
         return
     path = Path(source)
-    if (
-        source != "-"
-        and "." not in path.name
-        and not os.path.lexists(path)
-        and not is_pattern(source)
-    ):
+    is_name = source != "-" and "." not in path.name and not is_pattern(source)
+    if is_name and not os.path.lexists(path):
         known = f"the sets are {', '.join(SETS)}.{near(source, list(SETS))}"
         raise BadData(f"{source!r} is neither a file, nor a folder, nor a named set; {known}")
     with contextlib.suppress(OSError):
         if path.is_file() and begins_like_model(path):
-            raise BadData(
-                f"{source} is a model file, not data; `pegasos show {shlex.quote(source)}` tells what it is."
-            )
-
-
-def _size(dataset: Dataset) -> str:
-    classes = "" if dataset.y is None else f", {len(np.unique(dataset.y))} classes"
-    test = "" if dataset.test is None else f", {int(dataset.test.sum())} of them a test group"
-    width = dataset.X.shape[1]
-    return f"{len(dataset)} rows{test}, {width} feature{'s' * (width != 1)}{classes}"
+            show = f"`pegasos show {shlex.quote(source)}` tells what it is"
+            raise BadData(f"{source} is a model file, not data; {show}.")
 
 
 def chunks(
@@ -195,30 +193,27 @@ def chunks(
     keep: tuple[str, ...] = (),
     labelled: bool = False,
 ) -> Iterator[Dataset]:
-    """The rows of a file or a set with a model's columns, some at a time; labels come along where there are any, and columns
-    that are to be kept. If `labelled`, rows without a label are left out."""
+    """Yield the rows of a file or set in parts, with a model's columns.
+
+    Labels come along where there are any, and the columns `keep` as they stand in the file. With
+    `labelled`, rows without a label are left out.
+    """
     if source not in SETS:
         check_source(source)
         options = replace(read_options(reading, memory, labelled=False), keep=keep)
-        for part in stream(
-            source, columns, options, frame=frame, label_name=label_name, labelled=labelled
-        ):
+        given: dict[str, Any] = {"label_name": label_name, "labelled": labelled}
+        for part in stream(source, columns, options, frame=frame, **given):
             for note in part.notes:
                 console.say(note)
             yield part
         return
-    _refuse_reading(source, reading)
-    dataset = load_set(source, fetch=reading.fetch)
-    places = places_of(
-        [column.name for column in columns], [column.name for column in dataset.columns], source
-    )
-    X = dataset.X[:, places]
+    dataset = _load_set(source, reading)
+    names = [column.name for column in columns]
+    X = dataset.X[:, places_of(names, [column.name for column in dataset.columns], source)]
     if frame:
         import polars
 
-        X = polars.DataFrame(
-            np.asarray(X, dtype=np.float64), schema=[column.name for column in columns]
-        )
+        X = polars.DataFrame(np.asarray(X, dtype=np.float64), schema=names)
     yield replace(dataset, X=X, columns=columns)
 
 
@@ -234,28 +229,28 @@ class Split:
 
 
 def split_rows(dataset: Dataset, test_size: float | None, seed: int) -> Split:
-    """The file's own test group, or a share of the rows drawn at random: by class, or by group where groups are given.
+    """Set aside the file's own test group, or a random share of the rows.
 
-    At least two classes must be among the training rows.
+    The share is drawn by class, or by group if there are groups. At least two classes must be
+    among the training rows.
     """
     rows = np.arange(len(dataset))
     for question in rare_classes(Counter(label_texts(dataset.labels).tolist())):
         console.say(question)
     if dataset.test is not None and test_size is None:
-        split = Split(
-            rows[~dataset.test], rows[dataset.test], "the file's own test group", seed, test_size
-        )
+        own = rows[~dataset.test], rows[dataset.test]
+        split = Split(*own, "the file's own test group", seed, test_size)
     else:
         if dataset.test is not None:
             console.say(
-                "note: the file has a test group of its own; --test-size sets rows aside among its training rows, and"
+                "note: --test-size sets rows aside among the file's training rows; "
+                "its own test group takes no part in learning."
             )
-            console.say("      the test group takes no part in learning.")
             rows = rows[~dataset.test]
         share = USUAL_TEST_SIZE if test_size is None else test_size
-        train, test, kind = (
-            _draw(dataset, rows, share, seed) if share else (rows, rows[:0], "none set aside")
-        )
+        train, test, kind = rows, rows[:0], "none set aside"
+        if share:
+            train, test, kind = _draw(dataset, rows, share, seed)
         split = Split(np.sort(train), np.sort(test), kind, seed, share)
     classes, count = np.unique(dataset.labels[split.train]), len(split.train)
     if len(classes) < 2:
@@ -267,29 +262,28 @@ def split_rows(dataset: Dataset, test_size: float | None, seed: int) -> Split:
 
 def _draw(dataset: Dataset, rows: Array, share: float, seed: int) -> tuple[Array, Array, str]:
     if dataset.groups is not None:
+        groups = dataset.groups[rows]
+        if len(np.unique(groups)) < 2:
+            what = "all rows are of one group, so none can be set aside"
+            raise BadData(f"{dataset.name}: {what}; --test-size 0 keeps them all.")
         splitter = GroupShuffleSplit(1, test_size=share, random_state=seed)
-        if len(np.unique(dataset.groups[rows])) < 2:
-            raise BadData(
-                f"{dataset.name}: all rows are of one group, so none can be set aside; --test-size 0 keeps them all."
-            )
-        train, test = next(splitter.split(rows, groups=dataset.groups[rows]))
+        train, test = next(splitter.split(rows, groups=groups))
         return rows[train], rows[test], "random groups"
     y = dataset.labels[rows]
     _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
-    single = counts[codes] == 1  # learned from, as a test cannot ask for what training lacks
+    # The only row of a class is a training row: a test row would be of an unknown class.
+    single = counts[codes] == 1
     if len(counts) - int(single.sum()) < 2:
         single[:] = False
     many, y = rows[~single], y[~single]
     _, counts = np.unique(y, return_counts=True)
     by_class = counts.min() >= 2 and min(share, 1 - share) * len(many) >= len(counts)
+    given: dict[str, Any] = {"test_size": share, "random_state": seed}
     try:
-        train, test = train_test_split(
-            many, test_size=share, random_state=seed, stratify=y if by_class else None
-        )
+        train, test = train_test_split(many, stratify=y if by_class else None, **given)
     except ValueError as error:
-        raise BadData(
-            f"{dataset.name}: {len(rows)} rows cannot be split for a test of {share:g}: {error}"
-        ) from None
+        what = f"{len(rows)} rows cannot be split for a test of {share:g}: {error}"
+        raise BadData(f"{dataset.name}: {what}") from None
     return np.append(train, rows[single]), test, "random, by class" if by_class else "random"
 
 
