@@ -304,11 +304,7 @@ def test_an_expansion_that_overflows_names_the_row(
     pegasos.save(model, "my.model")
     (tmp_path / "rows.csv").write_text("x1,x2,x3\n1,2,3\n1e100,2,3\n")
     answer = call("predict", "my.model", "rows.csv")
-    assert (
-        answer.code == 3
-        and "rows.csv, line 3, column 'x1': 1e+100" in answer.err
-        and "PolynomialFeatures" in answer.err
-    )
+    assert answer.code == 3 and "rows.csv, line 3, column 'x1': 1e+100" in answer.err
 
 
 @pytest.mark.parametrize("size", [1e200, 1e305])

@@ -1,9 +1,8 @@
-"""Model files with their cards: written by train and tune, read by run, predict, show and report."""
+"""Model files with their cards, as evaluate, predict, show and report read them."""
 
 from __future__ import annotations
 
 import contextlib
-import datetime
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -12,16 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from pegasos.metrics import METRICS, Metric
-from pegasos.program.datasets import Split, chunks
+from pegasos.program.datasets import chunks
 from pegasos.program.errors import BadModel, NotAModel, UsageError
 from pegasos.program.modelfile import Model, read_model
-from pegasos.program.records.models import CardData, CardSplit, ModelCard
+from pegasos.program.records.models import ModelCard
 from pegasos.program.tables.dataset import (
     DATES,
     NUMBER,
@@ -34,6 +32,7 @@ from pegasos.program.tables.dataset import (
 from pegasos.program.tables.labels import checked_weights, label_texts, unlabelled_note
 from pegasos.program.tables.messages import near
 from pegasos.program.tables.row_hashes import hash_rows, split_known
+from pegasos.program.tables.sampling import joined
 from pegasos.program.terminal import console, option_values
 from pegasos.program.terminal.options import JudgingOptions, ReadingOptions
 from pegasos.search.anatomy import anatomy
@@ -41,37 +40,14 @@ from pegasos.search.anatomy import anatomy
 Array = np.ndarray[Any, Any]
 
 
-def make_card(
-    dataset: Dataset, split: Split, known: Array, learned: int, **found: Any
-) -> tuple[ModelCard, Array]:
-    """The card, and hashes of the rows that the model knows; `found`: errors, seconds, and what tune knows of its choice."""
-    hashes = hash_rows(dataset.X, dataset.y)
-    labels, counts = np.unique(dataset.labels[known], return_counts=True)
-    card = ModelCard(
-        columns=dataset.columns,
-        frame=dataset.has_frame,
-        label=dataset.label_name,
-        image=dataset.image,
-        data=CardData(dataset.name, len(dataset), fingerprint(hashes)),
-        classes={str(label): int(count) for label, count in zip(labels, counts, strict=True)},
-        split=CardSplit(
-            split.kind, split.seed, split.test_size, len(split.train), len(split.test), learned
-        ),
-        **found,
-        command=console.command_line(),
-        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-    )
-    return card, hashes[known]
-
-
 def fingerprint(hashes: Array) -> str:
-    """One text for a set of rows in any order."""
+    """Return a text for a set of rows in any order."""
     return hashlib.sha256(np.sort(hashes).astype("<u8").tobytes()).hexdigest()
 
 
 @dataclass(frozen=True)
 class SavedModel:
-    """A model file that is at work: the model, and the columns that it takes."""
+    """A loaded model file: the model, and the columns that it takes."""
 
     path: str
     model: Model
@@ -79,7 +55,7 @@ class SavedModel:
 
     @classmethod
     def open(cls, path: str, memory: str | None = None) -> SavedModel:
-        """Whatever is wrong with the file is a BadModel."""
+        """Load a file, or raise BadModel."""
         try:
             return cls(path, read_model(path, limit=memory), memory)
         except FileNotFoundError:
@@ -98,11 +74,15 @@ class SavedModel:
 
     @cached_property
     def card(self) -> ModelCard:
+        """The card in the file."""
         return ModelCard.read(self.model.card)
 
     @cached_property
     def columns(self) -> list[Column]:
-        """The columns that the model wants; those of a file that Python wrote have names if the estimator has."""
+        """The columns that the model takes.
+
+        Those of a file written in Python have names if the estimator has.
+        """
         listed, model = self.card.columns, self.model
         if listed is None and not isinstance(model.card.get("columns"), list):
             names = model.feature_names or [f"x{place + 1}" for place in range(model.n_features)]
@@ -111,14 +91,13 @@ class SavedModel:
         if listed is None or not all(column.kind in (NUMBER, TEXT, *DATES) for column in listed):
             raise BadModel(f"{self.path!r}: its list of columns is damaged.")
         if len(listed) != model.n_features:
-            raise BadModel(
-                f"{self.path!r}: it lists {len(listed)} columns, but its first step takes {model.n_features}."
-            )
+            takes = f"its first step takes {model.n_features}"
+            raise BadModel(f"{self.path!r}: it lists {len(listed)} columns, but {takes}.")
         return listed
 
     @property
     def wants_frame(self) -> bool:
-        """Whether the model takes a table with names, because it has words or gaps to encode."""
+        """Whether the model takes a table with column names, for its encoder."""
         return self._encoder() is not None if self.card.columns is None else self.card.frame
 
     def rows(
@@ -128,9 +107,9 @@ class SavedModel:
         keep: tuple[str, ...] = (),
         labelled: bool = False,
     ) -> Iterator[Dataset]:
-        """The rows of a file or a set with the model's columns, some at a time; and columns that are carried along.
+        """Yield rows of a file or set in parts, with the model's columns and those to `keep`.
 
-        If `labelled`, rows without a label are left out, and a note tells how many.
+        With `labelled`, rows without a label are left out and counted in a note.
         """
         rows = left_out = 0
         label, frame = self.card.label, self.wants_frame
@@ -142,51 +121,35 @@ class SavedModel:
             console.say(note)
 
     def labelled_rows(self, data: str, reading: ReadingOptions) -> Dataset:
-        """All rows of a file or a set with the model's columns and their labels, which there must be, and weights if one asks."""
+        """Return all rows of a file or set with their labels, and weights if one asks."""
         weight = () if reading.weight is None else (reading.weight,)
         parts = list(self.rows(data, reading, weight, labelled=True))
         if not parts:
             raise BadData(f"{data} has no rows.")
         if any(part.y is None for part in parts):
             raise BadData(f"{data} has no labels: say with --label which column holds them.")
-        tables = [part.X for part in parts]
-        if parts[0].has_frame:
-            import polars
-
-            X: Any = polars.concat(tables)
-        else:
-            X = (
-                sparse.vstack(tables, format="csr")
-                if sparse.issparse(tables[0])
-                else np.concatenate(tables)
-            )
-        y, image = (
-            np.concatenate([part.labels for part in parts]),
-            self.card.image or parts[0].image,
+        tests = [part.test for part in parts if part.test is not None]
+        found = replace(
+            parts[0],
+            X=joined([part.X for part in parts]),
+            y=np.concatenate([part.labels for part in parts]),
+            test=np.concatenate(tests) if tests else None,
+            image=self.card.image or parts[0].image,
+            columns=self.columns,
         )
-        tests = (
-            None
-            if parts[0].test is None
-            else np.concatenate([part.test for part in parts if part.test is not None])
-        )
-        found = replace(parts[0], X=X, y=y, test=tests, image=image, columns=self.columns)
         if reading.weight is None:
             return found
         if not parts[0].kept:
-            raise BadData(
-                f"{data} has no named columns: --weight is for tables that have them (CSV, Parquet)."
-            )
+            named = "--weight is for tables that have them (CSV, Parquet)"
+            raise BadData(f"{data} has no named columns: {named}.")
         weights = [each for part in parts for values in part.kept.values() for each in values]
-        with contextlib.suppress(ValueError):  # words are told with the column
+        with contextlib.suppress(ValueError):  # text is refused with the column's name
             weights = [float("nan" if each is None else each) for each in weights]
-        return replace(
-            found,
-            kept={},
-            weights=checked_weights(weights, reading.weight, data, lambda row: f"row {row + 1}"),
-        )
+        checked = checked_weights(weights, reading.weight, data, lambda row: f"row {row + 1}")
+        return replace(found, kept={}, weights=checked)
 
     def metric(self, judging: JudgingOptions) -> Metric:
-        """Return the metric asked for, else the one that the model was chosen by, else the error."""
+        """Return the metric asked for, else that of the search, else the error."""
         card, classes = self.card, self.model.classes
         texts = label_texts(classes).tolist()
         if judging == JudgingOptions() and card.metric in METRICS:
@@ -197,9 +160,8 @@ class SavedModel:
                 return Metric(card.metric, positive, costs)
         found = option_values.make_metric(judging, classes)
         if found is None:
-            raise UsageError(
-                f"--metric must be one of {', '.join(METRICS)}; {judging.metric} is a scorer of scikit-learn, for tune only."
-            )
+            scorer = f"{judging.metric} is a scorer of scikit-learn, for tune only"
+            raise UsageError(f"--metric must be one of {', '.join(METRICS)}; {scorer}.")
         try:
             counts = [max(1, card.classes.get(text, 1)) for text in texts]
             return found.settled(np.repeat(classes, counts))
@@ -207,37 +169,32 @@ class SavedModel:
             raise UsageError(f"--metric {found.name}: {error}") from None
 
     def known_rows(self, dataset: Dataset) -> Array | None:
-        """Which of these rows the model was trained on; None where the file does not tell."""
+        """Return which rows the model was trained on; None if the file has no hashes."""
         if self.model.rows is None:
             return None
         return split_known(hash_rows(dataset.X, dataset.y), self.model.rows, order=dataset.test)
 
     def classes_of(self, dataset: Dataset) -> Array:
-        """The labels of rows as the model calls its classes; BadData for a label that is none of them."""
-        known = dict(
-            zip(
-                label_texts(self.model.classes).tolist(),
-                range(len(self.model.classes)),
-                strict=True,
-            )
-        )
+        """Return the labels of rows as classes of the model, or raise BadData."""
+        texts = label_texts(self.model.classes).tolist()
+        known = {text: code for code, text in enumerate(texts)}
         codes = np.array([known.get(text, -1) for text in label_texts(dataset.labels).tolist()])
         if (codes < 0).any():
             row = int((codes < 0).argmax())
-            raise BadData(
-                f"{dataset.at(row)}: {dataset.labels[row]!r} is no class of the model, which knows {', '.join(known)}."
-            )
+            label = dataset.labels[row]
+            classes = f"which has {', '.join(known)}"
+            raise BadData(f"{dataset.at(row)}: {label!r} is no class of the model, {classes}.")
         return self.model.classes[codes]
 
     def _encoder(self) -> ColumnTransformer | None:
-        """The step that takes columns apart by name, if the model begins with one."""
+        """Return the encoder of columns by name, if the model begins with one."""
         first = next(
             (stage.part for stage in anatomy(self.model.estimator, fitted=True).stages), None
         )
         return first if isinstance(first, ColumnTransformer) else None
 
     def unseen_words(self, rows: Dataset) -> Iterator[tuple[str, list[str]]]:
-        """Yield each column of words that the model was not trained on, and these words, one for each row."""
+        """Yield columns with categories that training lacks, and these, one for each row."""
         if not rows.has_frame:
             return
         for name, known in self._words():
@@ -246,7 +203,7 @@ class SavedModel:
                 yield name, words.filter(~words.is_in(known)).to_list()
 
     def _words(self) -> Iterator[tuple[str, list[str]]]:
-        """Yield the columns that are encoded as words, and the words in training."""
+        """Yield the columns of categories, and the categories in training."""
         encoder, names = self._encoder(), self.model.feature_names or []
         for _, step, columns in [] if encoder is None else encoder.transformers_:
             last = step.steps[-1][1] if isinstance(step, Pipeline) else step
@@ -260,7 +217,7 @@ class SavedModel:
 
 
 def steps_of(estimator: Any) -> list[str]:
-    """The steps of a pipeline from rows to learner, by their names."""
+    """Return the names of the steps of a pipeline, the learner last."""
     parts = anatomy(estimator, fitted=True)
     details = [f"({stage.part.threshold:g})" if stage.drops else "" for stage in parts.stages]
     steps = [stage.label + detail for stage, detail in zip(parts.stages, details, strict=True)]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.preprocessing import MinMaxScaler, PolynomialFeatures
+from sklearn.preprocessing import MinMaxScaler
 
 from pegasos.learners.one_vs_all import NotFinite
 from pegasos.program.errors import BadModel
@@ -197,59 +197,29 @@ def _blamed(
     estimator: Any, dataset: Dataset, row: int, error: ValueError, model: str
 ) -> ValueError:
     """Return the error to raise for a row without a finite score."""
-    step = _step_that_fails(estimator, dataset.X[row : row + 1])
-    if step is None and not isinstance(error, NotFinite):
-        if len(dataset) > 1 and all(
-            _fails(estimator, dataset.X[place : place + 1])
-            for place in (0, len(dataset) // 2, -1 % len(dataset))
-        ):
-            return BadModel(
-                f"{model} cannot predict any of these rows ({plain(error)}): the file is damaged. Fit the model again."
-            )
-        return BadData(f"{dataset.at(row)}: {plain(error)}")  # for example an unknown category
     column, value = _largest(dataset, row)
-    far = error.far_away if isinstance(error, NotFinite) else isinstance(step, PolynomialFeatures)
-    how = (
-        "it has no finite score"
-        if step is None
-        else f"{type(step).__name__} makes of it what is no finite number"
-    )
-    doubt = "" if abs(value) > _BEYOND else "; if it is right, the model file is damaged"
-    if far or abs(value) > _BEYOND:
+    if abs(value) > _BEYOND or (isinstance(error, NotFinite) and error.far_away):
+        doubt = "" if abs(value) > _BEYOND else "; if it is right, the model file is damaged"
         return BadData(
-            f"{dataset.at(row)}, column {shown(column)}: {value:g} is too far from what the model was trained on; {how}. "
-            f"Correct the number, or leave the row out{doubt}."
+            f"{dataset.at(row)}, column {shown(column)}: {value:g} is too far from what the model "
+            "was trained on: it has no finite score. Correct the number, or leave the row out"
+            f"{doubt}."
         )
-    return BadModel(
-        f"{model} is damaged: {dataset.at(row)} is no larger than rows of training, but {how}. Fit the model again and save it."
-    )
-
-
-def _step_that_fails(estimator: Any, X: Any) -> Any:
-    """Return the first step whose output is not finite, or None."""
-    X = X.toarray() if _needs_dense(estimator, X) else X
-    for stage in anatomy(estimator, fitted=True).stages:
-        if not stage.drops:
-            try:
-                with np.errstate(all="ignore"):
-                    X = stage.part.transform(X)
-            except ValueError:
-                return None
-            X = X if sparse.issparse(X) else np.asarray(X)
-            if X.dtype.kind == "f" and not _is_finite(X):
-                return stage.part
-    return None
+    some = {0, len(dataset) // 2, len(dataset) - 1}
+    if isinstance(error, NotFinite) or all(
+        _fails(estimator, dataset.X[place : place + 1]) for place in some
+    ):
+        return BadModel(
+            f"{model} cannot predict {dataset.at(row)}, which is no larger than rows of training "
+            f"({plain(error)}): the file is damaged. Fit the model again."
+        )
+    return BadData(f"{dataset.at(row)}: {plain(error)}")  # for example an unknown category
 
 
 def _largest(dataset: Dataset, row: int) -> tuple[str, float]:
     """Return the column with the largest absolute value in a row, and the value."""
-    line = (
-        dataset.X[row].toarray()[0]
-        if sparse.issparse(dataset.X)
-        else dataset.X.row(row)
-        if dataset.has_frame
-        else dataset.X[row]
-    )
+    line = dataset.X.row(row) if dataset.has_frame else dataset.X[row]
+    line = line.toarray()[0] if sparse.issparse(line) else line
     numbers = [
         float(value) if isinstance(value, numeric.Real) and value == value else 0.0
         for value in line

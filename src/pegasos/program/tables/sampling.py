@@ -72,7 +72,7 @@ class Sample:
             most = int(self.most)
             self._below = float(np.partition(keys, most)[most])
             kept = [_chosen(part, part[1] < self._below) for part in self._parts]
-            self._parts = [[_joined(list(pieces)) for pieces in zip(*kept, strict=True)]]
+            self._parts = [[joined(list(pieces)) for pieces in zip(*kept, strict=True)]]
 
     @property
     def whole(self) -> bool:
@@ -85,7 +85,7 @@ class Sample:
         At most `most` rows are those of a smaller sample with the same seed.
         """
         self._shrink()
-        rows, keys, *rest = (_joined(list(pieces)) for pieces in zip(*self._parts, strict=True))
+        rows, keys, *rest = (joined(list(pieces)) for pieces in zip(*self._parts, strict=True))
         if len(keys) > most:
             chosen = keys < np.partition(keys, int(most))[int(most)]
             rows, *rest = _chosen([rows, *rest], chosen)
@@ -100,7 +100,8 @@ def _chosen(part: list[Any], mask: Array) -> list[Any]:
     return [each[index] for each in part]
 
 
-def _joined(parts: list[Any]) -> Any:
+def joined(parts: list[Any]) -> Any:
+    """Return the rows of arrays, frames or CSR matrices one below the other."""
     if len(parts) == 1:
         return parts[0]
     if isinstance(parts[0], np.ndarray):
