@@ -158,23 +158,6 @@ def test_centring_leaves_only_equal_rows_to_repair(monkeypatch):
     np.testing.assert_array_equal([near.rows, near.columns], [np.arange(60), np.arange(60)])
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_columns_that_never_change_are_not_multiplied(dtype):
-    X, Z = (np.random.default_rng(seed).normal(size=(40, 12)).astype(dtype) for seed in (0, 1))
-    X[:, 3:9] = 0.25
-    alone, mixed = Pairs("squared", X), Pairs("squared", X, Z)
-    assert (alone._a.shape[1], mixed._a.shape[1]) == (6, 12)
-    assert alone._a.flags.c_contiguous
-    Z[:, 3:9] = 0.25
-    both = Pairs("squared", X, Z)
-    assert both._b.shape == (40, 6)
-    for pairs, other in ((alone, X), (both, Z)):
-        expected = ((X[:, None].astype(float) - other[None]) ** 2).sum(axis=2)
-        np.testing.assert_allclose(
-            pairs.tile(slice(None), slice(None)), expected, rtol=1e-5, atol=1e-12
-        )
-
-
 def test_pairs_are_repaired_in_bounded_chunks(monkeypatch):
     X = near_rows(np.random.default_rng(3), 50).astype(np.float32)
     expected = Pairs("squared", X).tile(EVERYTHING, EVERYTHING)

@@ -245,21 +245,6 @@ def test_interruption():
         )
 
 
-def test_start_saves_steps():
-    X, y = problem(200)
-    rows, target = GramRows.of(Gaussian(1.0), X), Target(y, np.full(200, 50.0))
-    first = solve_logistic_iteratively(rows, [target], Intercept.NONE, 1e-6)[0]
-    again = solve_logistic_iteratively(
-        rows, [target], Intercept.NONE, 1e-5, start=(y * first.dual)[None]
-    )[0]
-    assert again.rounds <= 1 < first.rounds
-    for bad in (np.full((1, 200), np.nan), -1e9 * (y * first.dual)[None], np.zeros((1, 200))):
-        assert (
-            solve_logistic_iteratively(rows, [target], Intercept.NONE, 1e-5, start=bad)[0].relative
-            <= 1e-5
-        )
-
-
 def test_nothing_to_learn():
     X, y = problem(20)
     rows = GramRows.of(Gaussian(1.0), X)

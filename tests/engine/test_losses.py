@@ -35,10 +35,6 @@ def dual(loss: Loss, a: float, bound: float) -> float:
     return losses.dual_term(loss.code, a, bound)
 
 
-def upper(loss: Loss, bound: float) -> float:
-    return losses.dual_upper(loss.code, bound)
-
-
 @ALL
 @given(margin=MARGINS)
 @settings(deadline=None)
@@ -103,7 +99,7 @@ def test_fenchel_young(loss: Loss, margin: float, share: float, bound: float) ->
 @settings(deadline=None)
 def test_fenchel_young_is_tight_at_the_slope(loss: Loss, margin: float, bound: float) -> None:
     a = -bound * slope(loss, margin)
-    assert 0 <= a <= upper(loss, bound)
+    assert 0 <= a <= bound
     expected = bound * value(loss, margin) + a * margin
     assert dual(loss, a, bound) == pytest.approx(
         expected, rel=1e-9, abs=1e-11 * bound * (1 + abs(margin))
@@ -148,7 +144,7 @@ def test_dual_step_gains_most(
         return dual(loss, z, bound) - kii * (z - own) ** 2 / 2 - ys * (z - own)
 
     z = losses.dual_step(loss.code, ys, own, kii, bound)
-    limit = upper(loss, bound)
+    limit = bound
     assert 0 <= z <= limit
     grid = np.linspace(0, min(limit, 4 * (bound + abs(z))), 101).tolist()
     rounding = 1e-9 * (1 + abs(gain(z)) + bound * (1 + abs(ys)) + kii * bound**2)
@@ -178,19 +174,10 @@ def test_arrays_keep_their_shape_and_order(loss: Loss, shape: tuple[int, ...]) -
     assert loss.slopes(margins).ravel().tolist() == expected
 
 
-@WITH_DUAL
-def test_upper_limits_of_arrays_are_those_of_numbers(loss: Loss) -> None:
-    bounds = np.array([[0.0, 0.5], [2.0, 1e6]])
-    assert loss.upper(bounds).tolist() == [
-        [upper(loss, bound) for bound in row] for row in bounds.tolist()
-    ]
-    assert upper(loss, 0.0) == 0.0, "a row without weight has no coefficient"
-
-
 @pytest.mark.parametrize("code", [99, -1, LOSSES["perceptron"].code])
 def test_a_loss_without_a_formula_is_refused(code: int) -> None:
     """Nothing falls through to another loss; the Perceptron's has no dual here."""
-    calls = [lambda: losses.dual_term(code, 0.5, 1.0), lambda: losses.dual_upper(code, 1.0)]
+    calls = [lambda: losses.dual_term(code, 0.5, 1.0)]
     calls.append(lambda: losses.dual_step(code, 0.5, 0.5, 1.0, 1.0))
     if code != LOSSES["perceptron"].code:
         calls += [lambda: losses.value(code, 0.5), lambda: losses.slope(code, 0.5, 1.0)]

@@ -29,7 +29,7 @@ from pegasos.engine.optimum.hinge.working_set import WorkingSetSolver
 from pegasos.engine.optimum.kernel_operator import KernelOperator, low_rank_spectrum
 from pegasos.engine.optimum.problem import Intercept, Optimum, Problem, Target
 from pegasos.engine.rows.features import DenseRows, SparseRows
-from pegasos.engine.rows.kernel_rows import KernelRows, scores_by_symmetry
+from pegasos.engine.rows.kernel_rows import KernelRows
 from pegasos.engine.rows.sources import GramRows
 from pegasos.engine.runtime.interruption import Interrupted, interruptible, listening
 from pegasos.engine.walk.losses import LOSSES
@@ -302,26 +302,6 @@ def test_the_largest_able_rows_are_chosen(seed: int, rows: int, count: int) -> N
         assert values[new].min() >= values[left].max()
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_scores_of_wanted_rows_alone(dtype: type) -> None:
-    random = np.random.default_rng(0)
-    rows = KernelRows(Gaussian(2.0), random.normal(size=(1300, 3)).astype(dtype))
-    index, values, wanted = (
-        random.permutation(1300)[:700],
-        random.normal(size=(2, 700)),
-        random.random(1300) < 0.3,
-    )
-    all_rows = scores_by_symmetry(rows, index, values)
-    for places in (
-        np.flatnonzero(wanted),
-        random.permutation(1300)[:20],
-        np.arange(0),
-    ):  # many, few, none
-        some = scores_by_symmetry(rows, index, values, places)
-        accuracy = 1e-12 if dtype is np.float64 else 1e-6  # a pair's other order rounds differently
-        np.testing.assert_allclose(some, all_rows[:, places], rtol=accuracy, atol=accuracy)
-
-
 def test_members_may_be_all_rows_in_another_order() -> None:
     X, y = table(200)
     K, members = Gaussian(1.0)(X), np.random.default_rng(0).permutation(200)
@@ -352,21 +332,20 @@ def test_an_optimum_has_the_scores_of_all_rows() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("count", [0, 3, 700, 1300])
-def test_scores_by_symmetry(dtype: type, count: int) -> None:
+def test_computed_scores(dtype: type, count: int) -> None:
     """Fewer rows than a tile, several tiles, all rows; the same bits in any number of threads."""
     random = np.random.default_rng(0)
     rows = KernelRows(Gaussian(2.0), random.normal(size=(1300, 3)).astype(dtype))
     index, values = random.permutation(1300)[:count], random.normal(size=(2, count))
+    places = random.permutation(1300)[:900]
     found = []
     for threads in (1, 2):
         with threadpool_limits(threads):
-            found.append(scores_by_symmetry(rows, index, values))
+            found.append(rows.combine(values, index, places, np.float64))
     np.testing.assert_array_equal(*found)
-    plain = (
-        values @ rows.kernel(rows.X[index], rows.X).astype(np.float64)
-        if count
-        else np.zeros((2, 1300))
-    )
+    plain = np.zeros((2, 900))
+    if count:
+        plain = values @ rows.kernel(rows.X[index], rows.X[places]).astype(np.float64)
     np.testing.assert_allclose(found[0], plain, atol=1e-10 if dtype is np.float64 else 1e-4)
 
 

@@ -161,7 +161,7 @@ def _certificate(estimator: Any, X: Any, labels: Array, weights: Array) -> Certi
     if hasattr(estimator, "dual_coef_"):
         full = np.zeros_like(bounds)
         full[:, estimator.support_] = vectors
-        candidates.append(np.clip(labels * full, 0.0, loss.upper(bounds)))
+        candidates.append(np.clip(labels * full, 0.0, bounds))
         regularized = scores[:, estimator.support_] - (bias[:, None] if free else 0.0)
         squared_norm = np.einsum("ij,ij->i", vectors, regularized, dtype=np.float64)
     else:

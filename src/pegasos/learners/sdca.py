@@ -289,7 +289,7 @@ class SDCA(RegularizedClassifier):
         labels = task.labels()
         a = labels * saved["coefficients"]
         bounds = task.weights / (lam[:, None] * task.training(task.weights).sum())
-        inside = np.clip(a, 0.0, self._loss.upper(bounds))
+        inside = np.clip(a, 0.0, bounds)
         saved = {**saved, "frozen": np.zeros(len(task.columns), dtype=bool)}
         if not np.array_equal(inside, a):
             coefficients = (labels * inside).astype(task.X.dtype)

@@ -1,8 +1,9 @@
 """What a kernel is: a similarity of two rows, an elementwise map of inner products or distances, equal and hashable by value.
 
-The domain of every kernel: finite rows, dense or CSR, float32 or float64 (kept); other numbers become float64.
-Parameters are validated when a kernel is used, not when it is built: scikit-learn's clone and set_params expect that a
-constructor only stores what it is given. The kernels themselves are in `kernels`.
+The domain of every kernel: finite rows, dense or CSR, float32 or float64 (kept); other numbers
+become float64. Parameters are validated when a kernel is used, not when it is built: scikit-learn's
+clone and set_params expect that a constructor only stores what it is given. The kernels themselves
+are in `kernels`.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ from pegasos.engine.kernels.elementwise import as_rows, variance_of
 class Kernel(ABC):
     """A similarity K(x, z) of two rows, computed for whole matrices.
 
-    A kernel with a `measure` is `transform` of that measure's values; one without computes its matrix itself.
+    A kernel with a `measure` is `transform` of that measure's values; one without computes its
+    matrix itself.
     """
 
     measure: ClassVar[Measure | None] = None
@@ -75,7 +77,8 @@ class Kernel(ABC):
         """Raise ValueError if values between the rows of X may overflow their dtype."""
         if self.measure != "inner":
             return
-        # |x.z| is at most the largest squared norm (Cauchy-Schwarz), so O(n) numbers bound the whole matrix.
+        # |x.z| is at most the largest squared norm (Cauchy-Schwarz), so O(n) numbers bound the
+        # whole matrix.
         largest = squared_norms(X).max(initial=0)
         extremes = np.array([-largest, largest])
         with np.errstate(over="ignore", invalid="ignore"):

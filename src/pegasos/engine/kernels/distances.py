@@ -1,7 +1,8 @@
 """Inner products and distances between the rows of two matrices, computed tile by tile.
 
-Squared Euclidean distances are ||a||^2 + ||b||^2 - 2 a.b from one matrix product. That loses the digits in which a and
-b agree, so pairs that lie near each other are computed once more from the differences of their rows.
+Squared Euclidean distances are ||a||^2 + ||b||^2 - 2 a.b from one matrix product. That loses the
+digits in which a and b agree, so pairs that lie near each other are computed once more from the
+differences of their rows.
 """
 
 from __future__ import annotations
@@ -23,21 +24,23 @@ Measure = Literal["inner", "squared", "manhattan"]
 Index = slice | NDArray[np.integer[Any]]
 Transform = Callable[[NDArray[Any]], None]
 
-# Measured on 7438 x 256 float32: 384 to 768 are within 3 %, 256 and 1024 are slower by 17 % and 4 %.
+# Measured on 7438 x 256 float32: 384 to 768 are within 3 %, 256 and 1024 are slower by 17 % and 4
+# %.
 TILE = 512
-# Multiplications, or the slower steps of a Manhattan distance, in a tile: Ctrl-C then waits a fraction of a second.
+# Multiplications, or the slower steps of a Manhattan distance, in a tile: Ctrl-C then waits a
+# fraction of a second.
 TILE_PRODUCTS = 2**30
 TILE_ABSOLUTES = 2**28
 # Numbers of a float64 work array while single pairs are computed (2 MB).
 CHUNK = 2**18
-# The relative accuracy asked of squared distances: half of the digits of float32; in float64 enough that it does not matter
-# which rows happen to be centred together.
+# The relative accuracy asked of squared distances: half of the digits of float32; in float64 enough
+# that it does not matter which rows happen to be centred together.
 ACCURACY = {"float32": 2.0**-11.5, "float64": 2.0**-36}
-# Above this share of near pairs a whole tile at higher precision is cheaper than gathering the rows of each pair.
+# Above this share of near pairs a whole tile by differences is cheaper than gathering the rows of
+# each pair.
 MANY = 1 / 16
-# Measured on pictures: below this share of columns that vary, leaving out the others pays for the copy.
-WORTH_LEAVING_OUT = 0.95
-# Measured: the product of densified rows overtakes the sparse one at density 0.03 (300 features) to 0.08 (3000).
+# Measured: the product of densified rows overtakes the sparse one at density 0.03 (300 features) to
+# 0.08 (3000).
 DENSE_ENOUGH = 1 / 16
 
 
@@ -81,7 +84,6 @@ class Pairs:
                 self._mean = self._x.mean(axis=0, dtype=np.float64)
                 self._a = self._x - self._mean.astype(self.dtype)
                 self._b = self._a if self.symmetric else self._z - self._mean.astype(self.dtype)
-            self._leave_out_constants()
         a_norms = squared_norms(self._a)
         b_norms = a_norms if self.symmetric else squared_norms(self._b)
         # Written so that NaN, from the mean of huge numbers, is an overflow as well.
@@ -92,15 +94,6 @@ class Pairs:
         self._bound = self.dtype.type(np.finfo(self.dtype).eps / ACCURACY[self.dtype.name])
         self._a_norms = a_norms.astype(self.dtype)
         self._b_norms = b_norms.astype(self.dtype)
-
-    def _leave_out_constants(self) -> None:
-        """Leave out columns that are constant, such as edges of pictures: products are shorter without them."""
-        used = self._a.any(axis=0)
-        if not self.symmetric:
-            used |= self._b.any(axis=0)
-        if np.count_nonzero(used) <= WORTH_LEAVING_OUT * len(used):
-            self._a = np.compress(used, self._a, axis=1)
-            self._b = self._a if self.symmetric else np.compress(used, self._b, axis=1)
 
     def _tile_edge(self) -> int:
         """Return the rows and columns of a tile whose work stays below the limit."""
@@ -148,31 +141,10 @@ class Pairs:
         if near is None:
             return
         x, z = self._x[rows], self._z[columns]
-        if self.dtype == np.float32 and len(near.rows) > MANY * out.size:
-            near = self._refill_squared(x, z, out)
-        if near is None:
-            return
         if not self._sparse and len(near.rows) > MANY * out.size:
             out[...] = _direct(x, z, "sqeuclidean")
         else:
             _fill_by_differences(x, z, near, out)
-
-    def _refill_squared(self, x: Any, z: Any, out: NDArray[Any]) -> Near | None:
-        """Compute a float32 tile in float64; return the pairs that are near even then.
-
-        Original rows are read, because centered ones are rounded and near rows differ by little more.
-        """
-        a, b = x.astype(np.float64), z.astype(np.float64)
-        if not self._sparse:
-            a -= self._mean
-            b -= self._mean
-        a_norms, b_norms = squared_norms(a), squared_norms(b)
-        wide = np.empty(out.shape)
-        self._multiply(a, b, wide)
-        bound = np.finfo(np.float64).eps / ACCURACY[self.dtype.name]
-        near = _complete_squares(wide, a_norms, b_norms, bound)
-        out[...] = wide
-        return near
 
 
 def squared_norms(X: Any) -> NDArray[np.float64]:

@@ -26,7 +26,8 @@ def as_rows(X: Any) -> Any:
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
     entries = X.data if sparse.issparse(X) else X
-    # NaN and infinity survive a sum, so one number tells in almost all cases, without an array of booleans.
+    # NaN and infinity survive a sum, so one number tells in almost all cases, without an array of
+    # booleans.
     with np.errstate(over="ignore", invalid="ignore"):
         total = entries.sum(dtype=np.float64)
     if not np.isfinite(total) and not np.isfinite(entries).all():

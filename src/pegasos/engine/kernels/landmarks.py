@@ -110,7 +110,8 @@ def _by_leverage(columns: Columns, count: int, generator: np.random.Generator) -
     features = (vectors[:, kept] / np.sqrt(values[kept])).T @ block
     ridge = 1e-3 * columns.count
     inverse = linalg.inv(features @ features.T + ridge * np.eye(len(features)))
-    # l = K (K + εn)⁻¹ on the diagonal; what the pilot does not see of a row, K_ii - |features|², counts as if it stood alone
+    # l = K (K + εn)⁻¹ on the diagonal; what the pilot does not see of a row, K_ii - |features|²,
+    # counts as if it stood alone
     seen = np.einsum("ij,ij->j", features, inverse @ features)
     unseen = np.maximum(columns.diagonal - np.einsum("ij,ij->j", features, features), 0.0)
     scores = np.maximum(seen + unseen / (unseen + ridge), np.finfo(float).tiny)

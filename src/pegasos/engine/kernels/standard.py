@@ -29,7 +29,8 @@ Width = float | str
 class Polynomial(Kernel):
     """The polynomial kernel (coef0 + gamma x.z)^degree, degree a whole number >= 1.
 
-    gamma "scale" is 1/(n_features X.var()), as in SVC (1 where X is constant). With coef0 < 0 it is not positive semidefinite.
+    gamma "scale" is 1/(n_features X.var()), as in SVC (1 where X is constant). With coef0 < 0 it is
+    not positive semidefinite.
 
     >>> Polynomial(degree=2)([[1.0, 2.0]], [[3.0, 4.0]])
     array([[144.]])
@@ -104,7 +105,8 @@ class Linear(Kernel):
 class Gaussian(DistanceKernel):
     """The Gaussian kernel exp(-||x - z||^2 / (2 variance)), variance > 0.
 
-    "scale" is n_features X.var() / 2, scikit-learn's gamma="scale" (0.5, its gamma 1, where X is constant).
+    "scale" is n_features X.var() / 2, scikit-learn's gamma="scale" (0.5, its gamma 1, where X is
+    constant).
 
     >>> Gaussian(variance=8)([[0.0, 0.0]], [[0.0, 4.0]]).round(4)
     array([[0.3679]])
@@ -219,7 +221,8 @@ class CustomKernel(Kernel):
     def matrix(self, X: Any, Z: Any) -> NDArray[Any]:
         result = self.function(X, Z)
         with np.errstate(over="ignore"):
-            # A copy: the function may have handed out an array of its own, which mirroring would change.
+            # A copy: the function may have handed out an array of its own, which mirroring would
+            # change.
             matrix = np.array(
                 result.toarray() if sparse.issparse(result) else result, dtype=X.dtype, order="C"
             )
@@ -256,7 +259,8 @@ def as_kernel(spec: Any) -> Kernel | None:
         return Polynomial(3, 0.0, "scale")
     if isinstance(spec, str) and ALIASES.get(spec, spec) in KERNELS:
         return KERNELS[ALIASES.get(spec, spec)]()
-    # A class can be called too, but Gaussian(X, Z) is not what the user of Gaussian instead of Gaussian() means.
+    # A class can be called too, but Gaussian(X, Z) is not what the user of Gaussian instead of
+    # Gaussian() means.
     if callable(spec) and not isinstance(spec, type):
         return CustomKernel(spec)
     names = ", ".join(map(repr, [*KERNELS, *ALIASES]))
@@ -267,7 +271,8 @@ def as_kernel(spec: Any) -> Kernel | None:
 
 #: Evenly spaced rows that are compared.
 SAMPLE = 256
-#: A similarity below which rows are strangers, and as far from 1 they are alike; the share of pairs that does not count.
+#: A similarity below which rows are strangers, and as far from 1 they are alike; the share of pairs
+#: that does not count.
 ALMOST_NOTHING, FEW_PAIRS = 1e-6, 1e-3
 
 
@@ -278,7 +283,8 @@ class CollapsedKernelWarning(UserWarning):
 def warn_if_collapsed(kernel: Kernel, X: Any) -> None:
     """Warn if among 256 evenly spaced rows all are alike, or each is like itself only, to this kernel.
 
-    Judged by K(x, z) / sqrt(K(x, x) K(z, z)) over distinct rows: >= 99.9 % below 1e-6, or all above 1 - 1e-6.
+    Judged by K(x, z) / sqrt(K(x, x) K(z, z)) over distinct rows: >= 99.9 % below 1e-6, or all above
+    1 - 1e-6.
 
     >>> from pegasos.kernels import Gaussian
     >>> with warnings.catch_warnings(record=True) as caught:
@@ -289,8 +295,6 @@ def warn_if_collapsed(kernel: Kernel, X: Any) -> None:
     if not isinstance(kernel, DistanceKernel | Polynomial):
         return
     kernel = kernel.resolve(X)
-    if _sees_enough(kernel, X):
-        return
     with single_threaded_blas():
         similarities = _similarities(kernel, _distinct_sample(X))
     if similarities.size == 0:
@@ -306,15 +310,6 @@ def warn_if_collapsed(kernel: Kernel, X: Any) -> None:
     else:
         return
     warnings.warn(f"{kernel!r}: {problem}; {remedy}", CollapsedKernelWarning, stacklevel=2)
-
-
-def _sees_enough(kernel: Kernel, X: Any) -> bool:
-    """Tell whether enough pairs of 32 rows are neither alike nor unlike to settle the question."""
-    least, most = ALMOST_NOTHING, 1 - ALMOST_NOTHING
-    with single_threaded_blas():
-        similarities = _similarities(kernel, X[_spread(X, 32)].astype(np.float64))
-    between = np.count_nonzero((similarities >= least) & (similarities <= most))
-    return bool(between > FEW_PAIRS * SAMPLE * SAMPLE)
 
 
 def _spread(X: Any, most: int) -> NDArray[np.int64]:

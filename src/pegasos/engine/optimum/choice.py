@@ -1,8 +1,9 @@
 """Choose the solver for a problem: the first method of the table that applies, then its fallback.
 
-SDCA walks epochs of coordinate ascent where these are worth while; the table says which method takes
-over from them, and when. Every choice is made for one predictor by itself, so that it is the same in
-a fit as in a sweep over many. `plan_.method` names the row, and docs/architecture.md shows the table.
+SDCA walks epochs of coordinate ascent where these are worth while; the table says which method
+takes over from them, and when. Every choice is made for one predictor by itself, so that it is the
+same in a fit as in a sweep over many. `plan_.method` names the row, and docs/architecture.md shows
+the table.
 """
 
 from __future__ import annotations
@@ -43,15 +44,18 @@ from pegasos.engine.runtime.interruption import deadline_reached
 from pegasos.engine.runtime.threads import our_threads
 
 Array = np.ndarray[Any, Any]
-#: Problem, targets, and coefficients y·a to start from -> optima; None for targets left to the fallback.
+#: Problem, targets, and coefficients y·a to start from -> optima; None for targets left to the
+#: fallback.
 Solve = Callable[[Problem, list[Target], Array | None], list[Optimum | None]]
 
 #: Epochs before the pace of a gap is believed: the first two depend on the order of the rows.
 WALKED_EPOCHS = 3
-#: Explicit rows of many features up to which working sets follow epochs: on more rows a set holds too
+#: Explicit rows of many features up to which working sets follow epochs: on more rows a set holds
+#: too
 #: small a part of them.
 FEW_ROWS = 4000
-#: Mean of C_i K_ii above which epochs crawl: one epoch leaves a relative gap above 0.1 from there on
+#: Mean of C_i K_ii above which epochs crawl: one epoch leaves a relative gap above 0.1 from there
+#: on
 #: (measured on USPS, digits and generated rows with Gaussian and polynomial kernels, all C).
 CRAWLING_COST = 0.1
 
@@ -136,7 +140,8 @@ many_rows = Condition(
 )
 #: L-BFGS instead of Newton: 2.6 to 4.3 times faster on wide rows.
 wide = Condition("at least 300 features", lambda p: p.is_explicit and p.rows.width >= 300)
-#: Newton-CG for the weights: 5 to 31 times faster on CSR rows, unless weights outnumber stored values.
+#: Newton-CG for the weights: 5 to 31 times faster on CSR rows, unless weights outnumber stored
+#: values.
 dense_enough = Condition(
     "a stored number per feature", lambda p: p.is_sparse and p.rows.X.nnz >= p.rows.width
 )
@@ -201,7 +206,7 @@ def _working_sets(problem: Problem, targets: list[Target], start: Any) -> list[O
 
 def _newton_cg(problem: Problem, targets: list[Target], start: Any) -> list[Optimum | None]:
     given = (problem.intercept, problem.tol, problem.members)
-    return [*solve_logistic_iteratively(problem.rows, targets, *given, start)]
+    return [*solve_logistic_iteratively(problem.rows, targets, *given)]
 
 
 # -- the table -------------------------------------------------------------------------------------

@@ -214,7 +214,8 @@ class DualAscent(EpochSolver):
             self.walk.adopt(int(self.walk.column_of()[row, number]), coefficients)
         return self.walk.save()
 
-    # -- walking, resting and solved predictors --------------------------------------------------------
+    # -- walking, resting and solved predictors
+    # --------------------------------------------------------
 
     @cached_property
     def _bounds(self) -> Array:

@@ -10,14 +10,16 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-#: Points that are kept at most; those between the first and the last are evenly spread over the digits of their number.
+#: Points that are kept at most; those between the first and the last are evenly spread over the
+#: digits of their number.
 MOST_POINTS = 40
 
 
 def short_course(courses: Sequence[Array], primal: Array, dual: Array) -> Array:
     """Iteration, mean objective and mean bound (points x 3), of predictors whose P and D went these ways (steps x 2 each).
 
-    Who has arrived stays there while others go on. All end with `primal` and `dual`, which are certified.
+    Who has arrived stays there while others go on. All end with `primal` and `dual`, which are
+    certified.
 
     >>> short_course(
     ...     [np.array([[1.0, 0.0], [0.5, 0.4]]), np.array([[1.0, 0.2]])],

@@ -73,7 +73,8 @@ class KernelOperator:
 class Factor:
     """L (rank x m) with LᵀL ≈ K: a Cholesky factor of pivots that are drawn by what they still lack (Chen and others, 2022).
 
-    Drawn rather than taken greedily: the largest remainders alone are often outliers. Fixed seed, so always the same rows.
+    Drawn rather than taken greedily: the largest remainders alone are often outliers. Fixed seed,
+    so always the same rows.
     """
 
     def __init__(self, kernel_rows: Callable[[Array], Array], diagonal: Array, most: int) -> None:
@@ -182,7 +183,8 @@ def low_rank_spectrum(
     trace = float(diagonal.sum())
     most = min(space.m, LARGEST_RANK, min(memory, FACTOR_BYTES) // (24 * space.m))
     factor = Factor(space.kernel_rows, diagonal, most)
-    # A factor of rank 256 that lacks more than this share of the trace shows that the rank is not low.
+    # A factor of rank 256 that lacks more than this share of the trace shows that the rank is not
+    # low.
     looks = ((256, 1e-3), (LARGEST_RANK, 1e-9))
     for size, share in looks if rank is None else looks[1:]:
         factor.grow(size)

@@ -1,10 +1,10 @@
 """L-BFGS for the logistic loss on wide rows in memory, where a matrix of features costs many gradients.
 
-At a = C σ(-m) the duality gap is ‖gradient‖²/2 exactly, so that every evaluation is its own certificate.
+At a = C σ(-m) the duality gap is ‖gradient‖²/2 exactly, so that every evaluation is its own
+certificate.
 
-References
-----------
-Byrd, Lu, Nocedal, Zhu (1995), A limited memory algorithm for bound constrained optimization (SciPy).
+References ---------- Byrd, Lu, Nocedal, Zhu (1995), A limited memory algorithm for bound
+constrained optimization (SciPy).
 """
 
 from __future__ import annotations

@@ -144,7 +144,8 @@ class State:
     def _best_dual(self, primal: float, push: Point, clipped: Point) -> tuple[Array, float]:
         """Return the best dual coefficients between β and c, and their bound.
 
-        The gap is about (1-τ)² rᵀKr/2 + τ² rᵀD⁻¹r/2 at β - τ r: where K is large, c is much the better one.
+        The gap is about (1-τ)² rᵀKr/2 + τ² rᵀD⁻¹r/2 at β - τ r: where K is large, c is much the
+        better one.
         """
         found: list[tuple[float, Array]] = []
 

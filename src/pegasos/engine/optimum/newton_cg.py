@@ -1,15 +1,15 @@
 """Newton's method for the logistic loss, its steps by preconditioned conjugate gradients: any rows, any C.
 
 With the scores s of w let β_i = y_i C_i σ(-y_i s_i) and D_i = C_i σ(s_i) σ(-s_i). The gradient is
--r = w - Σ β_i x_i, and Newton's step δ solves (I + Σ D_i x_i x_iᵀ) δ = r. The gap of the pair (w, y β) is
-‖r‖²/2 exactly, and what conjugate gradients leave of the residual ρ leaves ‖ρ‖²/2 of the next gap, as
-far as F is quadratic: that is when to stop them.
+-r = w - Σ β_i x_i, and Newton's step δ solves (I + Σ D_i x_i x_iᵀ) δ = r. The gap of the pair (w, y
+β) is ‖r‖²/2 exactly, and what conjugate gradients leave of the residual ρ leaves ‖ρ‖²/2 of the next
+gap, as far as F is quadratic: that is when to stop them.
 
-Large C is reached in stages, each ten times the last: fewer steps, and no coefficients that are much
-larger than necessary, whose scores would lose their digits to rounding.
+Large C is reached in stages, each ten times the last: fewer steps, and no coefficients that are
+much larger than necessary, whose scores would lose their digits to rounding.
 
-Predictors are either weights w of sparse features (`WeightSpace`) or combinations of rows w = Σ c_i φ(x_i)
-(`KernelSpace`). Each space evaluates certificates and solves for Newton steps.
+Predictors are either weights w of sparse features (`WeightSpace`) or combinations of rows w = Σ c_i
+φ(x_i) (`KernelSpace`). Each space evaluates certificates and solves for Newton steps.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pegasos.engine.optimum.conjugate_gradients import (
     dots,
 )
 from pegasos.engine.optimum.kernel_operator import KernelOperator
-from pegasos.engine.optimum.logistic_state import Point, State, balance, dot
+from pegasos.engine.optimum.logistic_state import Point, State, dot
 from pegasos.engine.optimum.problem import Intercept, Optimum, Target
 from pegasos.engine.rows.features import SparseRows
 from pegasos.engine.runtime.compiling import announced, compiled
@@ -40,10 +40,9 @@ Array = np.ndarray[Any, Any]
 PATIENCE = 3
 #: Share of the model's decrease that conjugate gradients may leave, and share of the gap asked for.
 LEFT_OF_MODEL, LEFT_OF_GAP = 0.05, 0.2
-#: C·K_ii of the first stage, the ratio of C in successive stages, and the relative gap that ends one.
+#: C·K_ii of the first stage, the ratio of C in successive stages, and the relative gap that ends
+#: one.
 FIRST_STAGE, STAGE_FACTOR, STAGE_GAP = 10.0, 10.0, 0.5
-#: A start with a larger gap than this is worse than stages from zero.
-START_GAP = 0.9
 
 
 class Step(NamedTuple):
@@ -61,16 +60,11 @@ def solve_logistic_iteratively(
     intercept: Intercept,
     tol: float,
     members: Array | None = None,
-    start: Array | None = None,
 ) -> list[Optimum]:
     """Return the optimum of each target to a relative gap of `tol`, as combinations of any rows.
 
     The rows' dtype or a deadline may leave a larger gap, which the optimum then states. All targets go
     in step, with one product of K for all of them.
-
-    Parameters
-    ----------
-    start : dual coefficients y·a to start from (targets x m); None means zero.
     """
     if not targets:
         return []
@@ -79,15 +73,7 @@ def solve_logistic_iteratively(
     free = intercept is Intercept.FREE
     states = [State(k, target, free, space.size) for k, target in enumerate(targets)]
     with announced("newton-float64"):
-        late = [state for state in states if not state.trivial]
-        if start is not None:
-            space.take_start(late, np.asarray(start, dtype=np.float64))
-            _go(space, [state for state in late if state.relative <= START_GAP], tol)
-            late = [state for state in late if state.relative > tol]
-        earlier = [state.best for state in late]
-        _go_in_stages(space, late, tol)
-        for state, best in zip(late, earlier, strict=True):
-            state.improve(best)
+        _go_in_stages(space, [state for state in states if not state.trivial], tol)
     c = np.stack([state.best.vector for state in states])
     bias = c.sum(axis=1) if intercept is Intercept.AUGMENTED else [s.best.bias for s in states]
     vectors = function.vectors(c)
@@ -154,28 +140,12 @@ class KernelSpace:
         """Return the scores of a point."""
         return point.image
 
-    def take_start(self, states: list[State], start: Array) -> None:
-        """Move each state from zero towards its start as far as F falls."""
-        directions = start[[state.number for state in states]].reshape(len(states), self.size)
-        for state, direction in zip(states, directions, strict=True):
-            direction[~np.isfinite(direction) | (state.bounds == 0)] = 0.0
-            if state.free:
-                balance(direction)
-        scores = self._function.scores(directions)
-        for state, direction, own in zip(states, directions, scores, strict=True):
-            length = dot(direction, own)
-            if 0 < length < math.inf:
-                state.center()
-                t = state.line_search(own, 0.0, length)
-                state.point, state.scores = Point(t * direction, t * own), t * own
-                state.whole_step = direction
-        _look(self, states, 0.0, 0)
-
 
 class WeightSpace:
     """Weights of sparse features, of which a constant feature is the last; points are w twice.
 
-    The matrix Σ D_i x_i x_iᵀ is never made: an iteration takes a product of X and one of its transpose.
+    The matrix Σ D_i x_i x_iᵀ is never made: an iteration takes a product of X and one of its
+    transpose.
     """
 
     most_steps = 60
@@ -205,8 +175,9 @@ class WeightSpace:
         found = []
         for k, state in enumerate(states):
             system = _WeightSystem(self, state, gaps[k : k + 1], left[k : k + 1])
-            # The diagonal itself serves words, few of which are in most rows, but it tears apart columns that belong
-            # together, as those of rows of length one and the constant feature do. Measured: powers of 1/2 to 4/5 serve both.
+            # The diagonal itself serves words, few of which are in most rows, but it tears apart
+            # columns that belong together, as those of rows of length one and the constant feature
+            # do. Measured: powers of 1/2 to 4/5 serve both.
             inverse = (1.0 + self.squares(state.curvature)) ** (-2.0 / 3.0)
             system.iterate(np.arange(1), partial(_scaled, inverse), MOST_ITERATIONS)
             move, scores = system.solution[0], system.scores[0]

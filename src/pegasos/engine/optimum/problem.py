@@ -1,8 +1,9 @@
 """Interface between problems and exact solvers.
 
-With C_i = ω_i/(λ Σω) the problem is, in units of λ: minimize F(w, b) = ‖w‖²/2 [+ b²/2] + Σ C_i ℓ(y_i (w·x_i + b)). Its dual:
-maximize G(a) = Σ d(a_i, C_i) - ‖Σ a_i y_i x_i‖²/2 [- (Σ a_i y_i)²/2] over 0 <= a_i <= u(C_i). The terms in brackets are there for
-an intercept that is a constant feature; a free one has neither of them, and asks for Σ a_i y_i = 0 instead.
+With C_i = ω_i/(λ Σω) the problem is, in units of λ: minimize F(w, b) = ‖w‖²/2 [+ b²/2] + Σ C_i
+ℓ(y_i (w·x_i + b)). Its dual: maximize G(a) = Σ d(a_i, C_i) - ‖Σ a_i y_i x_i‖²/2 [- (Σ a_i y_i)²/2]
+over 0 <= a_i <= u(C_i). The terms in brackets are there for an intercept that is a constant
+feature; a free one has neither of them, and asks for Σ a_i y_i = 0 instead.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 
 from pegasos.engine.rows.sources import Rows
 from pegasos.engine.runtime.compiling import announced, compiled
-from pegasos.engine.walk.losses import Loss, dual_term, dual_upper, value
+from pegasos.engine.walk.losses import Loss, dual_term, value
 
 Array = np.ndarray[Any, Any]
 #: Primal and dual objective after each round.
@@ -231,7 +232,7 @@ def _objectives(
             score = float(scores[column, rows[r]]) + bias[column]
             own = float(coefficients[column, rows[r]])
             bound = unit * weights[r]
-            a = min(max(y * own, 0.0), dual_upper(loss, bound))
+            a = min(max(y * own, 0.0), bound)
             length += own * score
             dual_length += a * y * score
             cost += weights[r] * value(loss, y * score)

@@ -1,7 +1,8 @@
 """Rows of explicit features in blocks: a method maps a function over the blocks and sees only the sums, in a fixed order.
 
-What belongs to a row (labels, bounds, coefficients, margins) stays with its block, and nothing but sums (vectors and matrices as
-wide as the features) leaves it. So a method written this way needs no more to run where each block lives on another machine.
+What belongs to a row (labels, bounds, coefficients, margins) stays with its block, and nothing but
+sums (vectors and matrices as wide as the features) leaves it. So a method written this way needs no
+more to run where each block lives on another machine.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ WIDE = 128
 MATRIX_BYTES = 1 << 26
 #: Blocks for each thread whose results are computed before they are added: results take memory.
 WAVE = 2
-#: Rows with at most one stored number in so many columns are thin: pairs of stored numbers cost less than a product of matrices.
+#: Rows with at most one stored number in so many columns are thin: pairs of stored numbers cost
+#: less than a product of matrices.
 THIN = 3
 #: Rows in a block of thin ones: the matrix of all pairs of columns is made once a block.
 THIN_ROWS = 1 << 16
@@ -224,7 +226,8 @@ class RowBlocks:
 
 
 def _block_rows(width: int) -> int:
-    # a block of wide rows has at least twice as many rows as features: its d x d product costs more than adding it does
+    # a block of wide rows has at least twice as many rows as features: its d x d product costs more
+    # than adding it does
     return max(min(BLOCK_NUMBERS // max(1, width), MOST_ROWS), 2 * width)
 
 

@@ -249,7 +249,8 @@ class FeatureMap:
 class MappedRows:
     """The features of rows X as a matrix that is never there as a whole: parts of it are, when somebody asks for their numbers.
 
-    `rows[part]` is again such a matrix, `np.asarray(rows[part])` its numbers, `rows @ vectors` a product that needs none of them.
+    `rows[part]` is again such a matrix, `np.asarray(rows[part])` its numbers, `rows @ vectors` a
+    product that needs none of them.
     """
 
     ndim = 2

@@ -12,17 +12,13 @@ from pegasos.engine.kernels.base import Kernel
 from pegasos.engine.kernels.distances import Pairs, fill_gram
 from pegasos.engine.runtime.interruption import check_interruption
 from pegasos.engine.runtime.memory import Buffers
-from pegasos.engine.runtime.threads import blas_threads, run_each, single_threaded_blas, slices
+from pegasos.engine.runtime.threads import blas_threads, run_each, slices
 
 Array = np.ndarray[Any, Any]
 
 #: Rows of a kernel computed or gathered at once; columns of a product with them, and of a kernel
 #: computed on the fly: these tiles stay in a core's cache until they are used.
 GATHERED_ROWS, TILE_COLUMNS, COMPUTED_COLUMNS = 256, 2048, 512
-#: Rows of a symmetric tile, and columns of tiles whose sums for other rows are added together, in order.
-SYMMETRIC_ROWS, COLUMNS_AT_ONCE = 2 * GATHERED_ROWS, 8
-#: Kernel values that take less time than to start threads.
-FEW_VALUES = 2**17
 
 
 class DualRows:
@@ -123,21 +119,21 @@ class KernelRows(DualRows):
     def kernel_scores(self, coefficients: Array, members: Array | None) -> Array:
         """Return coefficients·K (vectors x rows) for the members, in float64."""
         index = np.arange(self.count) if members is None else members
-        return self._combined(coefficients[:, index], index, index, np.float64)
+        return self.combine(coefficients[:, index], index, index, np.float64)
 
     def evaluate(self, index: Array, vectors: Array) -> Array:
         """Return A·K of chosen rows, vectors x rows."""
         support = np.flatnonzero(vectors.any(axis=0))
-        return self._combined(vectors[:, support], support, index, self.dtype)
+        return self.combine(vectors[:, support], support, index, self.dtype)
 
-    def _combined(self, coefficients: Array, rows: Array, columns: Array, dtype: Any) -> Array:
+    def combine(self, coefficients: Array, rows: Array, columns: Array, dtype: Any) -> Array:
         """Return coefficients·K[rows, columns], computed tile by tile."""
         out = np.zeros((len(coefficients), len(columns)), dtype=dtype)
 
         def work(tile: slice) -> None:
             for start in range(0, len(rows), GATHERED_ROWS):
                 part = slice(start, start + GATHERED_ROWS)
-                out[:, tile] += coefficients[:, part] @ self.between(rows[part], columns[tile])
+                out[:, tile] += coefficients[:, part] @ self.passing(rows[part], columns[tile])
 
         tiles = slices(len(columns), TILE_COLUMNS)
         together = min(blas_threads(), self.most_workers or blas_threads())
@@ -234,54 +230,3 @@ class KernelRows(DualRows):
         """Compute the scores A·K of all rows."""
         out[:] = 0
         self.add(np.arange(self.count), coefficients, out)
-
-
-def scores_by_symmetry(
-    rows: KernelRows, index: Array, coefficients: Array, places: Array | None = None
-) -> Array:
-    """Return coefficients·K[index] of all rows or of `places` (vectors x rows), in float64.
-
-    Rows of `index` are distinct. A job is a column of tiles; within `index` only tiles above the
-    diagonal are computed, each for both of its sides. Sums of the other side are set aside and added
-    in a fixed order, so that bits do not depend on the number of threads.
-    """
-    if places is not None and len(index) * len(places) <= FEW_VALUES:
-        return _few_scores(rows, index, coefficients, places)
-    scores = np.zeros((len(coefficients), rows.count))
-    outside = np.full(rows.count, places is None)
-    outside[places] = True
-    outside[index] = False
-    own, others = _tiles(index), _tiles(np.flatnonzero(outside))
-    values = _tiles(np.arange(len(index)))
-    sides = np.zeros((COLUMNS_AT_ONCE, *coefficients.shape))
-
-    def column(job: int) -> None:
-        inside = job < len(own)
-        columns = own[job] if inside else others[job - len(own)]
-        for i in range(job + 1 if inside else len(own)):
-            tile = rows.passing(own[i], columns).astype(np.float64, copy=False)
-            scores[:, columns] += coefficients[:, values[i]] @ tile
-            if inside and i < job:
-                sides[job % COLUMNS_AT_ONCE][:, values[i]] = coefficients[:, values[job]] @ tile.T
-
-    for first in range(0, len(own) + len(others), COLUMNS_AT_ONCE):
-        check_interruption()
-        jobs = range(first, min(first + COLUMNS_AT_ONCE, len(own) + len(others)))
-        sides[...] = 0.0
-        # the longest first, so that no thread ends up alone with one
-        run_each(column, jobs[::-1], rows.most_workers)
-        if first < len(own):
-            scores[:, index] += sides.sum(axis=0)
-    return scores if places is None else scores[:, places]
-
-
-def _few_scores(rows: KernelRows, index: Array, coefficients: Array, places: Array) -> Array:
-    """Return coefficients·K[index, places], computed by one thread."""
-    with single_threaded_blas():
-        return np.asarray(coefficients @ rows.passing(index, places).astype(np.float64, copy=False))
-
-
-def _tiles(places: Array) -> list[Array]:
-    return [
-        places[start : start + SYMMETRIC_ROWS] for start in range(0, len(places), SYMMETRIC_ROWS)
-    ]

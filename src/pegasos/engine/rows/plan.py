@@ -8,7 +8,8 @@ from pegasos.engine.rows.kernel_rows import GATHERED_ROWS, TILE_COLUMNS
 from pegasos.engine.runtime.memory import parse_bytes, total_bytes
 from pegasos.engine.runtime.threads import blas_threads
 
-#: Explicit dense features: from this many columns on, matrix products over blocks beat dot products row by row.
+#: Explicit dense features: from this many columns on, matrix products over blocks beat dot products
+#: row by row.
 BLOCK_FROM_COLUMNS = 32
 DUAL_BLOCK = 256
 PRIMAL_BLOCK = 64
@@ -16,10 +17,18 @@ PRIMAL_BLOCK = 64
 
 @dataclass(frozen=True)
 class Plan:
-    """rows: "dense", "csr", "gram" (stored), "on the fly" or "precomputed"; walk: "by rows" or "by blocks".
+    """Storage and traversal of rows, with the memory that this takes.
 
-    bytes is an upper estimate of all arrays of the engine together, X excluded; budget is what they may take; method is what was
-    done in the end, in words, where there was a choice.
+    Parameters
+    ----------
+    rows : "dense", "csr", "gram" (stored), "on the fly" or "precomputed".
+    walk : "by rows" or "by blocks".
+    block : number of examples in a block.
+    bytes : upper estimate of all arrays of the engine together, X excluded.
+    budget : bytes that they may take.
+    threads : number of threads.
+    reason : why rows are stored in this way.
+    method : methods that were used, in words, where there was a choice.
     """
 
     rows: str
@@ -33,13 +42,15 @@ class Plan:
 
     @property
     def by_rows(self) -> bool:
+        """Whether explicit features are traversed row by row."""
         return self.walk == "by rows"
 
     def __str__(self) -> str:
-        return (
-            f"rows {self.rows}, walked {self.walk}, {self.bytes / 1e6:,.0f} MB of {self.budget / 1e6:,.0f} MB, "
-            f"{self.threads} threads: {self.reason}" + (f"; {self.method}" if self.method else "")
+        text = (
+            f"rows {self.rows}, walked {self.walk}, {self.bytes / 1e6:,.0f} MB of "
+            f"{self.budget / 1e6:,.0f} MB, {self.threads} threads: {self.reason}"
         )
+        return text + (f"; {self.method}" if self.method else "")
 
 
 def budget_bytes(memory: int | float | str | None) -> int:
@@ -56,14 +67,12 @@ def plan_primal(
     memory: int | float | str | None,
     coefficients: bool,
 ) -> Plan:
-    """Explicit features: by rows for CSR and for few columns, else by blocks."""
+    """Plan explicit features: by rows for CSR and for few columns, else by blocks."""
     state = columns * itemsize * (4 * width + (m if coefficients else 0)) + 32 * m
     reason = "CSR rows" if sparse else f"{columns} columns, blocks pay from {BLOCK_FROM_COLUMNS} on"
     walk = "by rows" if sparse or columns < BLOCK_FROM_COLUMNS else "by blocks"
     kind = "csr" if sparse else "dense"
-    return _checked(
-        Plan(kind, walk, PRIMAL_BLOCK, state, budget_bytes(memory), blas_threads(), reason)
-    )
+    return _checked(kind, walk, PRIMAL_BLOCK, state, budget_bytes(memory), reason)
 
 
 def plan_dual(
@@ -75,45 +84,30 @@ def plan_dual(
     precomputed: bool,
     dense: bool,
 ) -> Plan:
-    """A kernel: its matrix is stored if it fits the budget, else its rows are computed when they are needed."""
-    threads = blas_threads()
+    """Plan a kernel: its matrix is stored if it fits the budget, else rows are computed on demand."""
     budget = budget_bytes(memory)
-    # scores, coefficients, sums (float64 when read), and the copies that are made when they are read
+    # Scores, coefficients, sums (float64 when read), and the copies made when they are read.
     state = columns * m * (4 * itemsize + 16) + 32 * m + columns * DUAL_BLOCK * itemsize * 4
-    centred = m * width * itemsize if dense else 0
+    centered = m * width * itemsize if dense else 0
     gathered = GATHERED_ROWS * m * itemsize
+    stored = m * m * itemsize + state + centered + gathered
     if precomputed:
-        return _checked(
-            Plan(
-                "precomputed",
-                "by blocks",
-                DUAL_BLOCK,
-                state + gathered,
-                budget,
-                threads,
-                "the given matrix",
-            )
-        )
-    stored = m * m * itemsize + state + centred + gathered
-    flying = state + centred + 4 * threads * GATHERED_ROWS * min(TILE_COLUMNS, m) * itemsize
-    if stored <= budget:
-        return Plan(
-            "gram",
-            "by blocks",
-            DUAL_BLOCK,
-            stored,
-            budget,
-            threads,
-            "the Gram matrix fits the memory budget",
-        )
-    reason = f"the Gram matrix would take {m * m * itemsize / 1e9:.1f} GB: kernel rows are computed when needed"
-    return _checked(Plan("on the fly", "by blocks", DUAL_BLOCK, flying, budget, threads, reason))
+        kind, needed, reason = "precomputed", state + gathered, "the given matrix"
+    elif stored <= budget:
+        kind, needed, reason = "gram", stored, "the Gram matrix fits the memory budget"
+    else:
+        tiles = 4 * blas_threads() * GATHERED_ROWS * min(TILE_COLUMNS, m) * itemsize
+        kind, needed = "on the fly", state + centered + tiles
+        size = m * m * itemsize / 1e9
+        reason = f"the Gram matrix would take {size:.1f} GB: kernel rows are computed when needed"
+    return _checked(kind, "by blocks", DUAL_BLOCK, needed, budget, reason)
 
 
-def _checked(plan: Plan) -> Plan:
-    if plan.bytes > plan.budget:
+def _checked(kind: str, walk: str, block: int, needed: int, budget: int, reason: str) -> Plan:
+    """Return the plan; raise ValueError if it needs more than the budget."""
+    if needed > budget:
         raise ValueError(
-            f"memory={plan.budget / 1e6:,.0f} MB is not enough: at least {plan.bytes / 1e6:,.0f} MB are needed even with rows "
-            f"{plan.rows}. Raise `memory`, use float32, or fewer rows."
+            f"memory={budget / 1e6:,.0f} MB is not enough: at least {needed / 1e6:,.0f} MB are needed "
+            f"even with rows {kind}. Raise `memory`, use float32, or fewer rows."
         )
-    return plan
+    return Plan(kind, walk, block, needed, budget, blas_threads(), reason)

@@ -1,7 +1,8 @@
 """Compile the inner loops with Numba, and keep what was compiled where it stays valid and safe.
 
-Numba's own cache watches only the file of the outer function, needs a writable folder beside the source or a home folder,
-and fails without one. Here the folder is named by a hash of the engine's sources, and is found (or made) for any installation.
+Numba's own cache watches only the file of the outer function, needs a writable folder beside the
+source or a home folder, and fails without one. Here the folder is named by a hash of the engine's
+sources, and is found (or made) for any installation.
 """
 
 from __future__ import annotations

@@ -76,23 +76,16 @@ def _machine_bytes() -> int:
 
 
 def _windows_bytes() -> int:
+    """Return the total memory, the first number after the load in Windows' MEMORYSTATUSEX."""
+
     class Status(ctypes.Structure):
         _fields_ = [("length", ctypes.c_ulong), ("load", ctypes.c_ulong)] + [
-            (name, ctypes.c_ulonglong)
-            for name in (
-                "total",
-                "free",
-                "page_total",
-                "page_free",
-                "virtual_total",
-                "virtual_free",
-                "extended",
-            )
+            (f"field{k}", ctypes.c_ulonglong) for k in range(7)
         ]
 
     status = Status(length=ctypes.sizeof(Status))
     ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status))  # type: ignore[attr-defined, unused-ignore]
-    return int(status.total)
+    return int(status.field0)
 
 
 def _group_limits() -> list[int]:

@@ -25,7 +25,8 @@ _ours: ContextVar[int | None] = ContextVar("threads of our own", default=None)
 
 @functools.cache
 def _controller() -> ThreadpoolController:
-    # Finding the loaded libraries walks over all of them, which is too slow for every call; so is asking those that are not BLAS.
+    # Finding the loaded libraries walks over all of them, which is too slow for every call; so is
+    # asking those that are not BLAS.
     return ThreadpoolController().select(user_api="blas")
 
 
@@ -53,9 +54,9 @@ def single_threaded_blas() -> Iterator[None]:
     >>> blas_threads() == before
     True
     """
-    # The limit belongs to the process, not to a thread. Were each block to restore what it found, then the second of two
-    # overlapping blocks would leave the first one's limit of 1 behind for good: so the first one in sets it, and the last
-    # one out restores it.
+    # The limit belongs to the process, not to a thread. Were each block to restore what it found,
+    # then the second of two overlapping blocks would leave the first one's limit of 1 behind for
+    # good: so the first one in sets it, and the last one out restores it.
     global _inside, _before
     with _lock:
         if _inside == 0:

@@ -1,7 +1,8 @@
 """Sequences of drawn examples: a pure function of (kind, m, seed, stream, position).
 
-Random draws are generated in pages, each from its own seed: a longer run, a resumed run and a run in pieces see
-the same draws. Explicit draws are an array of row indices in the order in which they are visited.
+Random draws are generated in pages, each from its own seed: a longer run, a resumed run and a run
+in pieces see the same draws. Explicit draws are an array of row indices in the order in which they
+are visited.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ class Draws:
     def take(self, start: int, stop: int) -> Array:
         """Return the draws at positions start..stop-1."""
         if isinstance(self.sampling, np.ndarray):
-            # A block is read ahead beyond the last step: there the last index is repeated, and never visited.
+            # A block is read ahead beyond the last step: there the last index is repeated, and
+            # never visited.
             return self.sampling.take(np.arange(start, stop), mode="clip")
         if self.sampling == "in-order":
             return np.arange(start, stop, dtype=np.int64) % self.m

@@ -1,13 +1,13 @@
 """Compiled loops: `walk_block` walks examples whose scores are known, `walk_rows` explicit features.
 
-Both are the textbook loop: read the score, apply the rule, change one coefficient, update the scores
-of later examples. A *column* is one predictor, or several (one class, neighboring λ) whose decisions
-have been equal so far. At the first different one the loop stops with `block.place` at the example
-and the column, the caller splits the column, and the loop goes on there.
+Both are the textbook loop: read the score, apply the rule, change one coefficient, update the
+scores of later examples. A *column* is one predictor, or several (one class, neighboring λ) whose
+decisions have been equal so far. At the first different one the loop stops with `block.place` at
+the example and the column, the caller splits the column, and the loop goes on there.
 
-Arguments that may be None (`radius`, `dual`, `dense`, `csr`) are tested by `is not None` alone: where
-they are None, Numba drops such branches before it compiles them, so that a fit compiles only what
-it runs (`walk_rows` on dense rows without projection in 2.3 s instead of 6.4 s).
+Arguments that may be None (`radius`, `dual`, `dense`, `csr`) are tested by `is not None` alone:
+where they are None, Numba drops such branches before it compiles them, so that a fit compiles only
+what it runs (`walk_rows` on dense rows without projection in 2.3 s instead of 6.4 s).
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from pegasos.engine.walk.rules import change, drawn_loss, tick
 
 Array = np.ndarray[Any, Any]
 
-#: Drawn rows are asked for this many examples before they are walked: random rows of a large X lie in no cache.
+#: Drawn rows are asked for this many examples before they are walked: random rows of a large X lie
+#: in no cache.
 AHEAD = 8
 CACHE_LINE = 64
 

@@ -1,13 +1,13 @@
 """The losses: each is defined here and nowhere else.
 
-P(w) = λ/2 ‖w‖² + Σ ω_i ℓ(y_i w·x_i)/Σω is at least D(a) = λ (Σ_i d(a_i, C_i) - ‖Σ a_i y_i x_i‖²/2) for all 0 <= a_i <= u(C_i),
-C_i = ω_i/(λ Σω). A loss is a line of `LOSSES` and a branch in each of the compiled functions below, which all else calls:
+P(w) = λ/2 ‖w‖² + Σ ω_i ℓ(y_i w·x_i)/Σω is at least D(a) = λ (Σ_i d(a_i, C_i) - ‖Σ a_i y_i x_i‖²/2)
+for all 0 <= a_i <= C_i = ω_i/(λ Σω). A loss is a line of `LOSSES` and a branch in each of the
+compiled functions below, which all other code calls:
 
     value        ℓ(m)
-    slope        ℓ'(m) at m = ys/scale (of a kink the side that the rules take; a comparison needs no division)
+    slope        ℓ'(m) at m = ys/scale (of a kink the side that the rules take)
     dual_term    d(a, C), the smallest C ℓ(m) + a m of all m
-    dual_upper   u(C), the largest a for which d is finite
-    dual_step    the z in 0..u(C) that maximizes d(z, C) - kii (z - own)²/2 - ys (z - own)
+    dual_step    the z in 0..C that maximizes d(z, C) - kii (z - own)²/2 - ys (z - own)
 """
 
 from __future__ import annotations
@@ -54,12 +54,6 @@ class Loss:
         _fill_slopes(self.code, margins.ravel(), out.reshape(-1))
         return out
 
-    def upper(self, bounds: Array) -> Array:
-        """The largest dual coefficient for each bound C."""
-        out = np.empty(bounds.shape, dtype=bounds.dtype)
-        _fill_upper(self.code, bounds.ravel(), out.reshape(-1))
-        return out
-
 
 LOSSES = {
     loss.name: loss
@@ -70,7 +64,8 @@ LOSSES = {
     )
 }
 
-#: The losses with a dual, for Pegasos and SDCA; and those whose scores are the logits of probabilities.
+#: The losses with a dual, for Pegasos and SDCA; and those whose scores are the logits of
+#: probabilities.
 REGULARIZED = tuple(loss.name for loss in LOSSES.values() if loss.default_kernel_lam is not None)
 PROBABILISTIC = tuple(loss.name for loss in LOSSES.values() if loss.has_probabilities)
 
@@ -125,13 +120,6 @@ def dual_term(loss: int, a: float, bound: float) -> float:
 
 
 @compiled
-def dual_upper(loss: int, bound: float) -> float:
-    if loss == _HINGE or loss == _LOGISTIC:
-        return bound
-    raise ValueError(_UNKNOWN)
-
-
-@compiled
 def dual_step(loss: int, ys: float, own: float, kii: float, bound: float) -> float:
     if loss == _HINGE:
         if kii > 0.0:
@@ -180,9 +168,3 @@ def _logistic_step(ys: float, own: float, kii: float, bound: float) -> float:
 def _fill_slopes(loss: int, margins: Array, out: Array) -> None:
     for k in range(margins.size):
         out[k] = slope(loss, float(margins[k]), 1.0)
-
-
-@compiled
-def _fill_upper(loss: int, bounds: Array, out: Array) -> None:
-    for k in range(bounds.size):
-        out[k] = dual_upper(loss, float(bounds[k]))

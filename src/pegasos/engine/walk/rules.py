@@ -1,7 +1,8 @@
 """The rules: at one drawn example a learner reads a score and answers one change of one coefficient.
 
-s is the raw score of the example, y in ±1 its label, own = y·A[i] its own (dual) coefficient, kii = K(x_i, x_i), t the step
-(from 1), ω the example's weight. A rule is a way to use a loss ℓ; `param` is the column's one number:
+s is the raw score of the example, y in ±1 its label, own = y·A[i] its own (dual) coefficient, kii =
+K(x_i, x_i), t the step (from 1), ω the example's weight. A rule is a way to use a loss ℓ; `param`
+is the column's one number:
 
     rule         param        change of A[i]
     PERCEPTRON   η            -y ω η ℓ'(y s)

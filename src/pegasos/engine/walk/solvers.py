@@ -1,7 +1,8 @@
 """Solvers: a walk together with what turns its raw vectors into predictors, at any stop, for all classes and λ at once.
 
-A solver has `advance(stop)`, `predictors()` (vectors and bias, one row for each class and λ, class by class) and
-`scores(index)` (the decision values of chosen rows). Stops are steps for Pegasos and epochs for the Perceptron and SDCA.
+A solver has `advance(stop)`, `predictors()` (vectors and bias, one row for each class and λ, class
+by class) and `scores(index)` (the decision values of chosen rows). Stops are steps for Pegasos and
+epochs for the Perceptron and SDCA.
 """
 
 from __future__ import annotations

@@ -67,7 +67,8 @@ class Walk:
         switches = (method.projecting, method.averaging, method.tracking)
         self._mode = Mode(*codes_of, *switches, rows.dual, method.rule.reads_own)
 
-    # -- arrays ------------------------------------------------------------------------------------------------------
+    # -- arrays
+    # ------------------------------------------------------------------------------------------------------
 
     @property
     def _most(self) -> int:
@@ -121,7 +122,8 @@ class Walk:
             place=np.zeros(2, dtype=np.int64),
         )
 
-    # -- walking -----------------------------------------------------------------------------------------------------
+    # -- walking
+    # -----------------------------------------------------------------------------------------------------
 
     def advance(self, step: int) -> None:
         """Walk until `step` steps are done; the result does not depend on where walks stop."""
@@ -204,7 +206,8 @@ class Walk:
         if self.method.averaging and not self.rows.dual:
             self.rows.add(block.drawn, block.clocked[:active], state.sums[:active])
 
-    # -- reading -----------------------------------------------------------------------------------------------------
+    # -- reading
+    # -----------------------------------------------------------------------------------------------------
 
     @property
     def steps_a_block(self) -> int:

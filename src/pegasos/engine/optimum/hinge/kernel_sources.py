@@ -1,7 +1,7 @@
 """Kernel values as the working-set method asks for them: within a small set, and rows of K.
 
-Scores are float64 for any dtype of the rows, and without the constant feature. Rows of K come from a
-stored matrix, from a cache of rows that are computed when first needed, or are inner products of
+Scores are float64 for any dtype of the rows, and without the constant feature. Rows of K come from
+a stored matrix, from a cache of rows that are computed when first needed, or are inner products of
 explicit features.
 """
 
@@ -19,7 +19,6 @@ from pegasos.engine.rows.kernel_rows import (
     GATHERED_ROWS,
     TILE_COLUMNS,
     KernelRows,
-    scores_by_symmetry,
 )
 from pegasos.engine.rows.sources import Rows
 from pegasos.engine.runtime.compiling import compiled
@@ -158,7 +157,7 @@ class RoundedKernel(StoredKernel):
         self._exact_rows = rows
 
     def exact_scores(self, index: Array, coefficients: Array, places: Array) -> Array:
-        return scores_by_symmetry(self._exact_rows, index, coefficients, places)
+        return self._exact_rows.combine(coefficients, index, places, np.float64)
 
     def unrounded(self) -> KernelSource:
         del self._values
@@ -212,10 +211,11 @@ class CachedKernel:
             _add_in_tiles(slots, changes[part], read_only(self._values), scores)
 
     def scores(self, index: Array, coefficients: Array) -> Array:
-        return scores_by_symmetry(self._rows, index, coefficients)
+        everywhere = np.arange(self._rows.count)
+        return self._rows.combine(coefficients, index, everywhere, np.float64)
 
     def exact_scores(self, index: Array, coefficients: Array, places: Array) -> Array:
-        return scores_by_symmetry(self._exact_rows, index, coefficients, places)
+        return self._exact_rows.combine(coefficients, index, places, np.float64)
 
     def unrounded(self) -> KernelSource:
         if not self.rounded:

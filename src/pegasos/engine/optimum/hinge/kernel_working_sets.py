@@ -1,8 +1,8 @@
 """Working sets on a kernel: how kernel values are stored, where to start, and when to factor K.
 
 Above 1,500 rows the optimum of a sample predicts most coefficients, unless C is large. Where rounds
-do not converge and K has a low rank, an interior point method on a factor of K takes over; predictors
-that still have not converged go on with working sets.
+do not converge and K has a low rank, an interior point method on a factor of K takes over;
+predictors that still have not converged go on with working sets.
 """
 
 from __future__ import annotations

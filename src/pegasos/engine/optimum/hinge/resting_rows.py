@@ -1,9 +1,11 @@
 """The hinge loss on many sparse rows of many features: coordinate ascent that leaves rows alone which rest at a bound.
 
-Near the optimum most rows have a_i = 0 or a_i = C_i, and their steps change nothing. A row at its bound whose gradient
-g_i = 1 - y_i (w·x_i + b) is farther from zero, on the side that keeps it there, than any that moved in the last epoch, is left
-out. When those that are left have arrived, all come back: so nothing rests at the wrong bound in the end. After Hsieh and others
-(2008), a dual coordinate descent method for large-scale linear SVM; but who decides when to end is the duality gap of all rows.
+Near the optimum most rows have a_i = 0 or a_i = C_i, and their steps change nothing. A row at its
+bound whose gradient g_i = 1 - y_i (w·x_i + b) is farther from zero, on the side that keeps it
+there, than any that moved in the last epoch, is left out. When those that are left have arrived,
+all come back: so nothing rests at the wrong bound in the end. After Hsieh and others (2008), a dual
+coordinate descent method for large-scale linear SVM; but who decides when to end is the duality gap
+of all rows.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ Array = np.ndarray[Any, Any]
 
 #: Violation of the first stage, and its ratio in successive stages.
 FIRST_VIOLATION, NEXT_SHARE = 0.1, 0.3
-#: Steps for each row of the table between two computations of the gap, and between two checks for an interruption.
+#: Steps for each row of the table between two computations of the gap, and between two checks for
+#: an interruption.
 STEPS_A_ROW, STEPS_AT_ONCE = 10, 200_000
 
 

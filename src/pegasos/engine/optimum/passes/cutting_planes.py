@@ -1,11 +1,13 @@
 """The hinge loss on wide rows in passes that keep nothing about them: optimized cutting planes (Franc and Sonnenburg 2009).
 
-R(w) = Σ C max(0, 1 - m) is convex: R(w) >= b - w·g for all w, where g = Σ C y x and b = Σ C over the rows with m < 1 at any one
-point. The maximum of such cuts is a lower bound R' of R, and the least ‖w‖²/2 + R'(w), a small problem whose dual is
-max Σ α_t b_t - ‖Σ α_t g_t‖²/2 over the simplex, bounds the optimum from below and says where to go next.
+R(w) = Σ C max(0, 1 - m) is convex: R(w) >= b - w·g for all w, where g = Σ C y x and b = Σ C over
+the rows with m < 1 at any one point. The maximum of such cuts is a lower bound R' of R, and the
+least ‖w‖²/2 + R'(w), a small problem whose dual is max Σ α_t b_t - ‖Σ α_t g_t‖²/2 over the simplex,
+bounds the optimum from below and says where to go next.
 
-An iteration is **one** pass from the best vector towards that place: it tells R and the cuts after several lengths at once. The
-best length is where the next pass begins, and cuts are kept as long as they matter: up to five of them from each pass.
+An iteration is **one** pass from the best vector towards that place: it tells R and the cuts after
+several lengths at once. The best length is where the next pass begins, and cuts are kept as long as
+they matter: up to five of them from each pass.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ Array = np.ndarray[Any, Any]
 
 #: Lengths of steps that a pass tries, as multiples of the last good one.
 LENGTHS = 2.0 ** np.arange(-2, 3)
-#: Cuts for which there is room at first; then new ones take the places of those that have been of no use for longest.
+#: Cuts for which there is room at first; then new ones take the places of those that have been of
+#: no use for longest.
 ROOM = 200
 #: How exactly the small problem is solved, as a share of the tolerance.
 EXACTNESS = 0.01

@@ -2,11 +2,11 @@
 
 At the optimum a row with a margin below 1 has a_i = C_i, and one above has a_i = 0. The first pass
 fetches a sample, which is solved for every predictor. The second pass fetches the rows whose margin
-is near 1 by the sample's vector w₀; of all others below 1 it returns Σ C_i y_i x_i. What was fetched
-is solved with the others held at their bounds. The third pass computes the objective, and fetches the
-rows that the new vector w₁ puts on another side of 1 than w₀ did; if the gap is not closed yet, they
-are solved together with the others, and so on. Rows keep nothing between passes: which of them have
-been fetched follows from w₀, w₁, ...
+is near 1 by the sample's vector w₀; of all others below 1 it returns Σ C_i y_i x_i. What was
+fetched is solved with the others held at their bounds. The third pass computes the objective, and
+fetches the rows that the new vector w₁ puts on another side of 1 than w₀ did; if the gap is not
+closed yet, they are solved together with the others, and so on. Rows keep nothing between passes:
+which of them have been fetched follows from w₀, w₁, ...
 
 References
 ----------
@@ -45,19 +45,24 @@ Array = np.ndarray[Any, Any]
 MANY_ROWS, ROWS_A_FEATURE = 20_000, 200
 #: One row in so many is sampled at most, and the gap to which the sample is solved at most.
 ONE_IN, SAMPLE_GAP = 8, 0.01
-#: The vector of n rows with d features is off by a share of about √(d/n): rows in a band so many times
-#: as wide, or this share of them at most, are solved first, and this share at most in the end. With a
+#: The vector of n rows with d features is off by a share of about √(d/n): rows in a band so many
+#: times
+#: as wide, or this share of them at most, are solved first, and this share at most in the end. With
+#: a
 #: band of 4 instead of 3, 200,000 x 50 rows take 0.25 s of one core instead of 0.23 s.
 BAND, FIRST_SHARE, LARGEST_SHARE = 3.0, 0.45, 0.5
-#: What the rows that are solved may leave of the gap: the rest is for those that were decided wrongly.
+#: What the rows that are solved may leave of the gap: the rest is for those that were decided
+#: wrongly.
 INNER = 0.5
 #: Passes after the first for a predictor, and how many must be allowed for this to be tried.
 MOST_LOOKS, LEAST_PASSES = 12, 10
 #: How many times as many rows as were fetched at first there must be room for.
 GROWTH = 2.0
-#: Lengths of a step that a sample may shorten, and the share of the objective that it must gain by that.
+#: Lengths of a step that a sample may shorten, and the share of the objective that it must gain by
+#: that.
 STEPS, GAIN = (1.0, 0.7, 0.5, 0.35, 0.25, 0.15, 0.1, 0.06, 0.03, 0.015, 0.007, 0.003), 0.01
-#: The share of the rows that may have been decided wrongly as far as one looks for them; how much further if there were none.
+#: The share of the rows that may have been decided wrongly as far as one looks for them; how much
+#: further if there were none.
 MOVED, LONGER = 0.02, 2.0
 
 
@@ -171,7 +176,8 @@ def _look_for(
 ) -> Found:
     """Return the loss of `tried`, and rows near 1 by the first deciding vector, or moved by the last."""
     labels, bounds = column.of(block.own)
-    # one vector at a time: with others beside it a product may be rounded in another way than in the pass before
+    # one vector at a time: with others beside it a product may be rounded in another way than in
+    # the pass before
     first, *others = (labels * block.scores(rows, vector) for vector in deciding)
     below, near = first < 1.0, np.abs(first - 1.0) <= band
     fetched, held = near, below & ~near
@@ -242,7 +248,8 @@ class _Search:
         self.gap = 1.0
         self._course = [(column.unit * sum(column.sides), 0.0)]  # of the vector zero
         self.goes_on = True
-        #: How far the rows that were fetched last were looked for on the way to `_aim`; 0: there is another aim now.
+        #: How far the rows that were fetched last were looked for on the way to `_aim`; 0: there is
+        #: another aim now.
         self._reach = 0.0
         self._begin(sample, share)
 

@@ -19,7 +19,8 @@ from pegasos.engine.walk.losses import LOSSES, dual_term, sigmoid, softplus
 Array = np.ndarray[Any, Any]
 
 _LOGISTIC = LOSSES["logistic"].code
-#: Lines of `out`: weights of the matrix; the change of the gradient for a smaller μ; then y a of the
+#: Lines of `out`: weights of the matrix; the change of the gradient for a smaller μ; then y a of
+#: the
 #: new point and of the tangent, each on one line, or on two (label 1, label -1).
 WEIGHT, RIGHT, FIRST = range(3)
 #: Numbers of `sums`: the loss; then Σ a and Σ d(a) by label, of the new point and of the tangent.
