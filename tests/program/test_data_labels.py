@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pegasos.learners.perceptron import Perceptron
-from pegasos.program.pages.recording import record_model
+from pegasos.program.pages import report
 from pegasos.program.records.runs import Confusion, ErrorCount
 from pegasos.program.tables.dataset import Column, Dataset
 from pegasos.program.tables.labels import label_text, label_texts
@@ -105,11 +105,11 @@ def test_all_who_count_agree(one: str, other: str, same: bool) -> None:
     X = np.array([[1.0], [2.0]])
     hashes = hash_rows(X, truth) == hash_rows(X, guess)
     assert hashes.tolist() == [same, True]
-    record = record_model(
-        Perceptron(epochs=2).fit(X, guess), Dataset("two", X, [Column("x1")], truth), tsne=False
-    )
-    assert record.errors["these rows"].rows == 2
-    assert len(record.data.classes) == 3 - same
+    dataset = Dataset("two", X, [Column("x1")], truth)
+    page = report(Perceptron(epochs=2).fit(X, guess), dataset, tsne=False)
+    tables = {table.name: table.rows for table in page.tables()}
+    assert [row["rows"] for row in tables["errors"]] == [2]
+    assert len(tables["classes"]) == 3 - same
 
 
 def test_float32_classes_are_shown_by_their_shortest_text() -> None:

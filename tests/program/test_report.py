@@ -7,7 +7,6 @@ import html
 import json
 import re
 import warnings
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,30 +19,23 @@ import pegasos.program.pages
 from pegasos import SDCA, Pegasos, Perceptron, SweepCV, save
 from pegasos.kernels import Gaussian, Kernel, Polynomial
 from pegasos.metrics import Measure
-from pegasos.program.pages import (
-    record_model,
-    record_sweep,
-    report,
-    save_record,
-    write_report,
-)
-from pegasos.program.pages.blocks import Table
-from pegasos.program.pages.grid_axes import axes_of, points_of
-from pegasos.program.pages.grid_charts import Grid
-from pegasos.program.pages.page import make_page
+from pegasos.program.pages import read_page, report, write_report
+from pegasos.program.pages.blocks import Panel, Section, Table
+from pegasos.program.pages.grid import Grid, axes_of, points_of
+from pegasos.program.pages.map_section import MAP_ROWS
+from pegasos.program.pages.page import Page
 from pegasos.program.pages.rendering import embedded
-from pegasos.program.pages.wording import kernel_text, named_values, number_text
+from pegasos.program.pages.sweep_page import search_page
+from pegasos.program.pages.values import kernel_text, named_values, number_text
 from pegasos.program.records import codec
-from pegasos.program.records.pages import (
-    DataRecord,
-    KeptCell,
-    MapRecord,
-    Mistake,
-    PageRecord,
-    RowsRecord,
-    ShownRow,
+from pegasos.program.records.runs import (
+    CellRecord,
+    Decision,
+    ErrorCount,
+    SearchRecord,
+    TuneRecord,
+    search_record,
 )
-from pegasos.program.records.runs import CellRecord, Decision, ErrorCount, TuneRecord
 from pegasos.program.tables.dataset import BadData, Column, Dataset
 from pegasos.search.advice import Advice
 from pegasos.search.estimates import Estimate
@@ -79,61 +71,76 @@ def sweep(digits):
 
 
 @pytest.fixture(scope="module")
-def recorded(sweep, digits):
-    return record_sweep(sweep, digits, source="digits", command="pegasos tune digits", tsne=False)
+def page(sweep, digits):
+    facts = {"source": "digits", "command": "pegasos tune digits"}
+    return report(sweep, digits, tsne=False, **facts)
 
 
 def data_of(page):
-    return json.loads(
-        re.search(
-            r'<script type="application/json" id="report-data">(.*?)</script>', page.html, re.DOTALL
-        )[1]
-    )
+    pattern = r'<script type="application/json" id="report-data">(.*?)</script>'
+    return json.loads(re.search(pattern, page.html, re.DOTALL)[1])
 
 
-def fake(cells=4, classes=3, names=None):
-    """What a tuning run of any size would have recorded."""
-    names = names or [f"class {k}" for k in range(classes)]
+def panel_of(page):
+    (panel,) = [each for each in page.section("cell").blocks if isinstance(each, Panel)]
+    return panel.data
+
+
+def fake(cells=4, **facts):
+    """Return the record of a search of any size."""
     lams = 10.0 ** -np.arange(1, 1 + max(1, round(cells**0.5)))
     steps = [int(each) for each in 100 * (1 + np.arange(-(-cells // len(lams))))]
     listed = []
     for number in range(cells):
-        setting = Setting(
-            "pegasos",
-            None,
-            float(lams[number % len(lams)]),
-            Stop("n_iter", steps[number // len(lams)]),
-        )
+        stop = Stop("n_iter", steps[number // len(lams)])
+        setting = Setting("pegasos", None, float(lams[number % len(lams)]), stop)
         value = 0.1 + number / (2 * cells)
         listed.append(CellRecord(number, setting, value, 0.01, [value]))
-    flat = [part for k in range(classes) for part in (k, k, 9, k, (k + 1) % classes, 1)]
-    return PageRecord(
-        kind="tune",
-        data=DataRecord(
-            "made", rows=10 * classes, features=2, classes=list(names), counts=[10] * classes
-        ),
-        made={"pegasos": "0"},
-        folds=3,
-        cells=listed,
-        best=0,
-        simplest=cells - 1,
-        kept={"0": KeptCell(flat, [Mistake(1, 0, 1, [1, 0], [0.5, -0.5])])},
-        rows=RowsRecord(
-            columns=["width", "height"], shown={"1": ShownRow(2, values=[1.5, "a word"])}
-        ),
-    )
+    known = {"data": "made", "training_rows": 30, "folds": 3, "metric": "error", "complete": True}
+    known |= {"seed": 0, "cells": listed, "best": 0, "simplest": cells - 1}
+    return SearchRecord(**{**known, **facts})
+
+
+class FakeSearch:
+    """Search whose first cells predict nine of ten rows of each class correctly."""
+
+    def __init__(self, record, y, evaluated):
+        self.settings_ = [cell.setting for cell in record.cells]
+        self.cv_results_ = {"params": [{}] * len(record.cells)}
+        self.estimator = Pegasos()
+        self.labels_ = np.full((len(record.cells), len(y)), -1)
+        self.labels_[:evaluated] = y
+        for k in range(min(evaluated, len(record.cells))):
+            self.labels_[k, : (k + 1) * (y.max() + 1)] += 1
+            self.labels_[k] %= y.max() + 1
+
+    def out_of_fold_scores(self, cell):
+        raise ValueError("scores were not kept")
+
+    def out_of_fold_scores_and_codes(self):
+        raise ValueError("scores were not kept")
+
+
+def fake_page(record, classes=3, names=None, columns=("width", "height"), evaluated=1):
+    """Return the page of a record, with ten rows of each class."""
+    names = names or [f"class {k}" for k in range(classes)]
+    y = np.tile(np.arange(len(names)), 10)
+    X = np.random.default_rng(0).normal(size=(len(y), 2)) + y[:, None]
+    labels = np.array(names)[y]
+    codes = np.searchsorted(np.unique(labels), labels)
+    dataset = Dataset(record.data, X, [Column(each) for each in columns], labels)
+    return search_page(record, FakeSearch(record, codes, evaluated), dataset, tsne=False)
 
 
 # -- a sweep ---------------------------------------------------------------------------------------------------------
 
 
-def test_sweep_page_tells_the_choice_and_how_to_repeat_it(recorded):
-    page = make_page(recorded)
+def test_sweep_page_tells_the_choice_and_how_to_repeat_it(page):
     text = html.unescape(page.html)
     for words in (
         "Cross-validated error",
-        "Error to expect on new rows",
-        "What to do next",
+        "Expected error on new rows",
+        "Next steps",
         "optimistic",
         "pegasos tune digits",
         "scikit-learn",
@@ -148,47 +155,55 @@ def test_sweep_page_tells_the_choice_and_how_to_repeat_it(recorded):
     assert any(name.startswith("heat training") for name in page.charts())
 
 
-def test_page_needs_no_network(recorded):
-    page = make_page(recorded)
-    outside = re.sub(
-        r"<script>.*?</script>", "", page.html, flags=re.DOTALL
-    )  # namespaces in Vega's own code are no requests
+def test_no_section_is_empty(page, sweep):
+    for each in (page, report(sweep), report(sweep.best_estimator_)):
+        names = re.findall(r'<section id="section-(\w+)"', each.html)
+        assert names == [section.name for section in each.sections]
+        assert all(section.blocks for section in each.sections)
+    bare = Page(
+        "t", "s", [Section("one", "One", []), Section("two", "Two", page.sections[0].blocks)]
+    )
+    assert "section-one" not in bare.html and "section-two" in bare.html
+
+
+def test_page_needs_no_network(page):
+    # Namespaces in Vega's own code are no requests.
+    outside = re.sub(r"<script>.*?</script>", "", page.html, flags=re.DOTALL)
     assert not re.search(r"""(?:src|href|url)\s*[=(]\s*["']?(?:https?:)?//""", outside)
     assert "default-src 'none'" in page.html
 
 
-def test_commands_rebuild_their_cells(recorded):
-    commands = [cell["command"] for cell in data_of(make_page(recorded))["panel"]["cells"].values()]
+def test_commands_rebuild_their_cells(page):
+    commands = [cell["command"] for cell in panel_of(page)["cells"].values()]
     assert len(set(commands)) == len(commands)
-    assert any(
-        "--kernel polynomial:3" in each and "--lam 0.001" in each and "--n-iter 1000" in each
-        for each in commands
-    )
+    wanted = ("--kernel polynomial:3", "--lam 0.001", "--n-iter 1000")
+    assert any(all(option in each for option in wanted) for each in commands)
     assert all(each.startswith("pegasos train digits -m pegasos") for each in commands)
 
 
-def test_python_lines_are_the_choice(recorded, sweep):
+def test_python_lines_are_the_choice(page, sweep):
     scope = {"X": sweep.best_estimator_.n_features_in_}
-    text = html.unescape(make_page(recorded).html)
+    text = html.unescape(page.html)
     lines = text[text.index("from pegasos import Pegasos") :].partition("model.fit(X, y)")[0]
     exec(lines, scope)  # our own text
-    ours, theirs = scope["model"].get_params(), sweep.best_estimator_.get_params()
+    ours, theirs = (each.get_params() for each in (scope["model"], sweep.best_estimator_))
     assert {name: repr(value) for name, value in ours.items()} == {
         name: repr(value) for name, value in theirs.items()
     }
 
 
-def test_confusions_are_those_of_the_out_of_fold_labels(recorded, sweep, digits):
-    for number, kept in recorded.kept.items():
-        flat = np.array(kept.confusion).reshape(-1, 3)
+def test_confusions_are_those_of_the_out_of_fold_labels(page, sweep, digits):
+    kept = panel_of(page)["kept"]
+    for number, each in kept.items():
+        flat = np.array(each["confusion"]).reshape(-1, 3)
         matrix = np.zeros((10, 10), int)
         matrix[flat[:, 0], flat[:, 1]] = flat[:, 2]
         truth = np.zeros((10, 10), int)
         np.add.at(truth, (digits.y, sweep.labels_[int(number)]), 1)
         np.testing.assert_array_equal(matrix, truth)
-    best = recorded.kept[str(sweep.best_index_)]
-    assert all(each.true != each.guess for each in best.mistakes)
-    margins = [each.scores[0] - each.scores[1] for each in best.mistakes]
+    mistakes = kept[str(sweep.best_index_)]["mistakes"]
+    assert all(each["true"] != each["guess"] for each in mistakes)
+    margins = [each["scores"][0] - each["scores"][1] for each in mistakes]
     assert margins == sorted(margins, reverse=True)
 
 
@@ -202,18 +217,43 @@ def test_sweep_without_rows_or_store(sweep, digits):
 
 
 def test_other_scores_are_shown_as_they_are(digits):
-    search = SweepCV(Perceptron(random_state=0), {"epochs": [1, 3]}, cv=3, scoring="f1_macro").fit(
-        digits.X, digits.y
-    )
-    found = record_sweep(search, digits, tsne=False)
-    assert found.measure == Measure("f1_macro", least=False, percent=False)
-    assert found.cells[0].value == pytest.approx(search.cv_results_["mean_test_score"][0], abs=1e-6)
-    assert "Cross-validated f1_macro" in make_page(found).html
+    learner, grid = Perceptron(random_state=0), {"epochs": [1, 3]}
+    search = SweepCV(learner, grid, cv=3, scoring="f1_macro").fit(digits.X, digits.y)
+    found = report(search, digits, tsne=False)
+    (rows,) = (table.rows for table in found.tables() if table.name == "cells")
+    values = {row["cell"]: row["value"] for row in rows}
+    assert values[0] == pytest.approx(search.cv_results_["mean_test_score"][0], abs=1e-6)
+    assert "Cross-validated f1_macro" in found.html
+    bare = search_record(search)
+    assert bare.measure == Measure("f1_macro", least=False, percent=False)
+
+
+def test_the_cross_validated_error_of_a_setting_is_one_number(page, sweep):
+    """The mean over folds stands in the tile, the heatmap, the table and the panel."""
+    best = sweep.best_index_
+    mean = 1 - sweep.cv_results_["mean_test_score"][best]
+    text = f"{100 * mean:.2f}\u00a0%"
+    (tile,) = (each for each in page.sections[0].blocks[0].tiles if "Cross" in each[0])
+    assert tile[1] == text and "mean over folds" in tile[2]
+    heats = [s for name, s in page.charts().items() if name.startswith("heat ")]
+    rows = [row for spec in heats for row in spec["data"]["values"] if row["cell"] == best]
+    assert rows[0]["value"] == pytest.approx(mean, abs=1e-6)
+    (table,) = (each for each in page.tables() if each.name == "cells")
+    (row,) = (each for each in table.rows if each["cell"] == best)
+    assert row["value"] == pytest.approx(mean)
+    assert text in panel_of(page)["cells"][str(best)]["value"]
+
+
+def test_c_and_the_dimensionless_cost_stand_beside_lam(page):
+    (table,) = (each for each in page.tables() if each.name == "cells")
+    assert {"λ", "C", "C·K(x, x)"} <= {title for _, title, _ in table.columns}
+    for row in table.rows:
+        assert row["cost"] == pytest.approx(1 / (row["p lam"] * 300))
 
 
 @pytest.mark.parametrize(("cells", "classes"), [(1, 2), (1000, 3), (12, 100)])
 def test_sizes(cells, classes):
-    page = make_page(fake(cells, classes))
+    page = fake_page(fake(cells), classes)
     assert len(page.html) < LIMIT
     found = data_of(page)
     assert len(found["panel"]["cells"]) == cells
@@ -221,69 +261,87 @@ def test_sizes(cells, classes):
 
 
 def test_thousands_of_cells_keep_the_page_small():
-    page = make_page(fake(4000, 3))
+    page = fake_page(fake(4000))
     assert len(page.html) < LIMIT
     assert "The best 2000 of 4000 settings" in page.html
 
 
 def test_without_a_refit(digits):
-    search = SweepCV(Perceptron(random_state=0), {"epochs": [1, 3]}, cv=3, refit=False).fit(
-        digits.X, digits.y
-    )
-    found = record_sweep(search, digits, tsne=False)
-    assert found.boundary is None
-    assert "Decision boundary" not in make_page(found).html
+    learner, grid = Perceptron(random_state=0), {"epochs": [1, 3]}
+    search = SweepCV(learner, grid, cv=3, refit=False).fit(digits.X, digits.y)
+    assert "Decision boundary" not in report(search, digits, tsne=False).html
 
 
 def test_few_and_many_rows():
     X, y = make_blobs(10, centers=2, random_state=0)
     small = SweepCV(SDCA(random_state=0), {"lam": [0.01, 0.1]}, cv=2).fit(X, y)
-    assert "boundary" in make_page(record_sweep(small, Dataset("ten", X, [], y))).charts()
+    assert "boundary" in report(small, Dataset("ten", X, [], y)).charts()
     X, y = make_blobs(60_000, n_features=3, random_state=0)
     learner = Pegasos(n_iter=1000, random_state=0).fit(X, y)
-    found = record_model(learner, Dataset("many", X, [], y), tsne=False)
-    assert len(found.rows.map.rows) == 1000
-    assert "sample of 50,000 of 60,000 rows" in found.rows.statistics.notes[-1]
-    assert found.boundary is None  # only up to 50,000 rows
+    page = report(learner, Dataset("many", X, [], y), tsne=False)
+    charts = page.charts()
+    assert len(charts["map-classes"]["data"]["values"]) == MAP_ROWS
+    assert "sample of 50,000 of 60,000 rows" in page.html
+    assert "boundary" not in charts  # only up to 50,000 rows
 
 
-def test_frames_with_words_and_gaps():
+def test_frames_with_categories_and_gaps():
     polars = pytest.importorskip("polars")
     from pegasos.program.pipelines import make_recipe
 
-    frame = polars.DataFrame(
-        {"size": [1.0, None, 3.0, 4.0] * 10, "colour": ["red", "blue", None, "red"] * 10}
-    )
+    sizes, colors = [1.0, None, 3.0, 4.0] * 10, ["red", "blue", None, "red"] * 10
+    frame = polars.DataFrame({"size": sizes, "color": colors})
     y = np.array(["a", "b"] * 20)
-    dataset = Dataset("frame", frame, [Column("size"), Column("colour", "text")], y)
+    dataset = Dataset("frame", frame, [Column("size"), Column("color", "text")], y)
     recipe = make_recipe(dataset, Pegasos(random_state=0))
     search = SweepCV(recipe.estimator, {"learner__lam": [0.01, 0.1]}, cv=2).fit(frame, y)
-    found = record_sweep(search, dataset, tsne=False)
-    assert found.boundary is None
-    page = make_page(found)
+    page = report(search, dataset, tsne=False)
     assert len(page.html) < LIMIT and "Decision boundary" not in page.html
 
 
-# -- nothing from data is markup -------------------------------------------------------------------------------------
+def test_pairs_of_features_by_class():
+    """Scatter plots of the features that separate classes best, in the colors of the classes."""
+    X, y = make_blobs(90, centers=3, n_features=5, random_state=1)
+    X[:, 3:] = np.random.default_rng(0).normal(size=(90, 2))
+    page = report(SDCA(random_state=0).fit(X, y), X, y, columns=list("abcde"), tsne=False)
+    pairs = {name: spec for name, spec in page.charts().items() if name.startswith("pair ")}
+    assert [spec["title"] for spec in pairs.values()] == [
+        "b against a",
+        "c against a",
+        "c against b",
+    ]
+    rows = pairs["pair 1"]["data"]["values"]
+    found = {(row["x"], row["y"], row["class"]) for row in rows}
+    wanted = {
+        (float(f"{a:.4g}"), float(f"{b:.4g}"), str(k))
+        for (a, b), k in zip(X[:, :2], y, strict=True)
+    }
+    assert found == wanted
+
+
+def test_the_page_says_which_columns_matter():
+    """Bars whose interval is above zero are blue, and gray ones are within noise."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(200, 3))
+    y = np.where(X[:, 0] > 0, "yes", "no")
+    model = SDCA(lam=0.01, random_state=0).fit(X, y)
+    page = report(model, X, y, columns=["signal", "noise", "other"], tsne=False)
+    rows = page.charts()["importance"]["data"]["values"]
+    assert rows[0]["column"] == "signal" and rows[0]["sure"]
+    assert not all(row["sure"] for row in rows)
+    assert {"importance", "effects", "weights"} <= {table.name for table in page.tables()}
+
+
+# -- nothing from data is markup -------------------------------------------------------------------
 
 
 def test_hostile_names_stay_text():
     names = [HOSTILE, "</script><script>alert(2)</script>", "<!--", "a & b"]
-    found = fake(4, 4, names)
-    place = MapRecord("PCA", 4, [0, 1], [0, 1], [[0.0, 0.0], [1.0, 1.0]], [False, True])
-    rows = replace(found.rows, columns=[HOSTILE, "</script>"], map=place)
-    page = make_page(
-        replace(
-            found,
-            data=replace(found.data, name=HOSTILE),
-            rows=rows,
-            command=HOSTILE,
-            advice=[HOSTILE],
-        )
-    )
+    record = fake(4, data=HOSTILE, command=HOSTILE, advice=[HOSTILE])
+    page = fake_page(record, names=names, columns=(HOSTILE, "</script>"))
     assert HOSTILE not in page.html
     assert "alert(2)</script>" not in page.html
-    assert data_of(page)["panel"]["classes"] == names
+    assert sorted(data_of(page)["panel"]["classes"]) == sorted(names)
     assert page.html.count("<script") == 4
 
 
@@ -295,9 +353,8 @@ def test_json_in_a_script_element_cannot_end_it():
 
 
 def test_tables_escape_what_their_format_needs():
-    table = Table(
-        "t", "T", [("a", "a_1", "text"), ("b", "b", "percent")], [{"a": "x|<y>&_%", "b": 0.125}]
-    )
+    columns = [("a", "a_1", "text"), ("b", "b", "percent")]
+    table = Table("t", "T", columns, [{"a": "x|<y>&_%", "b": 0.125}])
     assert table.as_csv() == "a_1,b\nx|<y>&_%,0.125\n"
     assert "x\\|&lt;y>&_%" in table.as_markdown()
     assert r"x|<y>\&\_\% & 12.50 \%" in table.as_latex()
@@ -329,24 +386,23 @@ def test_model_page(tmp_path):
 def test_labels_that_a_model_knows_and_rows_do_not():
     X, y = make_blobs(90, centers=3, random_state=0)
     model = SDCA(random_state=0).fit(X, y)
-    found = record_model(model, Dataset("two", X[y < 2], [], y[y < 2].astype(float)), tsne=False)
-    assert found.data.classes == ["0", "1", "2"]
-    assert found.data.counts == [30, 30, 0]
+    page = report(model, X[y < 2], y[y < 2].astype(float), tsne=False)
+    rows = page.charts()["classes"]["data"]["values"]
+    assert [(row["class"], row["rows"]) for row in rows] == [("0", 30), ("1", 30), ("2", 0)]
 
 
-def test_run_folder(tmp_path, recorded):
-    path = save_record(tmp_path, recorded)
+def test_run_folder(tmp_path, page):
+    path = page.save_json(tmp_path)
     assert path.stat().st_size < 1_000_000
-    assert make_page(recorded).html == report(tmp_path).html
+    assert page.html == report(tmp_path).html
     assert write_report(tmp_path).name == "report.html"
 
 
-def test_records_come_back_as_they_were(tmp_path, recorded, sweep, digits):
-    model = record_model(sweep.best_estimator_, digits, tsne=False)
-    for record in (recorded, model, fake()):
-        assert codec.to_json(
-            codec.load(PageRecord, save_record(tmp_path, record))
-        ) == codec.to_json(record)
+def test_pages_come_back_as_they_were(tmp_path, page, sweep, digits):
+    model = report(sweep.best_estimator_, digits, tsne=False)
+    for each in (page, model, fake_page(fake())):
+        each.save_json(tmp_path)
+        assert read_page(tmp_path).html == each.html
 
 
 def test_run_folder_of_tune_without_a_page_record(tmp_path):
@@ -419,15 +475,19 @@ def test_what_is_no_run_is_refused(tmp_path, content, why):
         report(folder)
 
 
-def test_records_of_another_version_are_refused(tmp_path, recorded):
-    path = save_record(tmp_path, recorded)
+def test_pages_of_another_version_are_refused(tmp_path, page):
+    path = page.save_json(tmp_path)
     found = json.loads(path.read_text())
-    for change in ({"version": 1}, {"cells": [{"number": 0}]}, {"folds": "three"}, {"kept": None}):
+    blocks = [{"kind": "chart", "name": "x"}]
+    sections = [{"name": "a", "title": "A", "blocks": blocks}]
+    for change in ({"version": 1}, {"sections": sections}, {"title": 3}, {"sections": None}):
         path.write_text(json.dumps({**found, **change}))
-        with pytest.raises(
-            codec.OtherVersion, match=r"report\.json was written by another version of pegasos"
-        ):
+        why = r"report\.json was written by another version of pegasos"
+        with pytest.raises(codec.OtherVersion, match=why):
             report(tmp_path)
+    path.write_text(json.dumps({**found, "sections": [{}]}))
+    with pytest.raises(BadData, match="do not fit together"):
+        report(tmp_path)
 
 
 def study_results():
@@ -466,7 +526,7 @@ def test_study_page(tmp_path):
 # -- figures ---------------------------------------------------------------------------------------------------------
 
 
-def test_charts_follow_their_schema(recorded):
+def test_charts_follow_their_schema(page):
     """Vega-Lite's own schema, which Altair brings along; Altair itself looks at each chart ten times as long."""
     altair, jsonschema = pytest.importorskip("altair"), pytest.importorskip("jsonschema")
     (file,) = Path(altair.__file__).parent.glob("vegalite/*/schema/vega-lite-schema.json")
@@ -474,25 +534,20 @@ def test_charts_follow_their_schema(recorded):
     validator = jsonschema.validators.validator_for(schema)(schema)
     X, y = make_blobs(60, centers=3, n_features=4, random_state=1)
     model_page = report(Pegasos(n_iter=200, random_state=0).fit(X, y), X, y, tsne=False)
-    for charts in (make_page(recorded).charts(), model_page.charts()):
+    for charts in (page.charts(), model_page.charts()):
         for spec in charts.values():
             validator.validate(json.loads(json.dumps(spec)))
 
 
-def test_figures_and_tables_as_files(tmp_path, recorded):
-    small = replace(
-        recorded,
-        cells=recorded.cells[:4],
-        best=0,
-        simplest=1,
-        kept={},
-        rows=RowsRecord(),
-        boundary=None,
-    )
-    page = make_page(small)
-    page.write(tmp_path, figures=True)
+def test_figures_and_tables_as_files(tmp_path, page):
+    names, small = {"classes", "heat linear"}, []
+    for section in page.sections:
+        blocks = [each for each in section.blocks if names & set(each.charts())]
+        blocks += [each for each in section.blocks if isinstance(each, Table)]
+        small.append(Section(section.name, section.title, blocks))
+    Page("small", "", small).write(tmp_path, figures=True)
     written = {path.name for path in (tmp_path / "figures").iterdir()}
-    for chart in ("classes", "heat-All-settings"):
+    for chart in ("classes", "heat-linear"):
         assert {f"{chart}.png", f"{chart}.svg", f"{chart}.pdf"} <= written
     assert {"cells.csv", "cells.md", "cells.tex"} <= written
     drawn = (tmp_path / "figures" / "classes.svg").read_text(encoding="utf-8")
@@ -569,7 +624,7 @@ def test_steps_of_preparation_are_axes(digits):
         "learner__class_weight": [None, {0: 2.0}],
     }
     search = SweepCV(pipe, grid, cv=2).fit(digits.X, digits.y)
-    found = record_sweep(search, None)
+    found = search_record(search)
     axes = {axis.name: axis.labels for axis in axes_of(points_of(found.cells))}
     assert axes == {"scale": ["StandardScaler", "MinMaxScaler", "–"], "class_weight": ["–", "0: 2"]}
     settings = [
@@ -583,7 +638,7 @@ def test_steps_of_preparation_are_axes(digits):
         "uniform",
     ]  # a default has a name, too
     assert "tol" not in named[2]  # the same for all cells of its model
-    assert "class_weight\xa0=\xa00: 2" in make_page(found).html
+    assert "class_weight\xa0=\xa00: 2" in report(search).html
 
 
 def test_dataset_may_be_given_as_it_is(sweep, digits):
@@ -620,24 +675,24 @@ def doubled(X, Z):
 def test_kernels_that_no_command_line_can_express(digits, kernels, tmp_path):
     grid = {"kernel": [Gaussian(2.0), *kernels], "lam": [0.01, 0.1]}
     search = SweepCV(Pegasos(n_iter=100, random_state=0), grid, cv=2).fit(digits.X, digits.y)
-    record = record_sweep(search, digits, source="digits", tsne=False)
-    save_record(tmp_path, record)
-    for page in (make_page(record), report(tmp_path)):
-        cells = data_of(page)["panel"]["cells"].values()
-        without = [each["command"] is None for each in cells]
+    page = report(search, digits, source="digits", tsne=False)
+    page.save_json(tmp_path)
+    for each in (page, report(tmp_path)):
+        cells = data_of(each)["panel"]["cells"].values()
+        without = [one["command"] is None for one in cells]
         assert without == [False, False] + [True, True] * len(kernels)
-        assert len({each["setting"] for each in cells}) == 2 * (1 + len(kernels))
-        assert "No command line can express this setting" in page.html
+        assert len({one["setting"] for one in cells}) == 2 * (1 + len(kernels))
+        assert "No command line can express this setting" in each.html
 
 
 # -- the command -----------------------------------------------------------------------------------------------------
 
 
-def test_report_command(tmp_path, recorded):
+def test_report_command(tmp_path, page):
     pytest.importorskip("typer")
     from command_line import call
 
-    save_record(tmp_path / "run", recorded)
+    page.save_json(tmp_path / "run")
     answer = call("report", tmp_path / "run", "--json")
     assert answer.code == 0
     assert answer.json["report"] == str(tmp_path / "run" / "report.html")
@@ -693,10 +748,12 @@ def test_what_is_not_fitted_or_not_ours_has_no_page():
 
 
 def test_maps_have_the_rows_of_the_source(sweep, digits):
-    places = np.arange(len(digits)) + 1000
-    found = record_sweep(sweep, digits, positions=places, tsne=False)
-    assert min(found.rows.map.rows) >= 1000
+    record = search_record(sweep)
+    positions = np.arange(len(digits)) + 1000
+    page = search_page(record, sweep, digits, positions=positions, tsne=False)
+    rows = page.charts()["map-classes"]["data"]["values"]
+    assert min(row["row"] for row in rows) >= 1001
 
 
-def test_links_inside_a_notebook_stay_in_the_frame(recorded):
-    assert 'location.protocol !== "about:"' in make_page(recorded).html
+def test_links_inside_a_notebook_stay_in_the_frame(page):
+    assert 'location.protocol !== "about:"' in page.html

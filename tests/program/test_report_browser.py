@@ -6,18 +6,15 @@ import json
 import time
 from dataclasses import replace
 
+import numpy as np
 import pytest
-from test_report import HOSTILE, fake, study_results
+from test_report import HOSTILE, fake, fake_page, study_results
 
 from browsing import open_page, until
+from pegasos import SDCA
 from pegasos.kernels import Gaussian
-from pegasos.program.pages.page import make_page
-from pegasos.program.records.pages import (
-    KeptCell,
-    MapRecord,
-    RowsRecord,
-    ShownRow,
-)
+from pegasos.program.pages import report
+from pegasos.program.pages.study_page import study_page
 from pegasos.search.settings import Opaque
 
 pytest.importorskip("vl_convert")
@@ -34,44 +31,25 @@ NAMES = [HOSTILE, "</script>", "<img src=x onerror=alert(3)>"]
 def pages(tmp_path_factory):
     """A sweep with two kernels and hostile labels, a single cell, and a study."""
     folder = tmp_path_factory.mktemp("pages")
-    found = fake(8, 3, NAMES)
+    found = fake(8)
     half, cells = found.cells[:4], []
     for cell in half:
         value = cell.value + 0.4
         other = replace(cell.setting, kernel=Gaussian(2.0))
-        cells.append(
-            replace(cell, number=cell.number + 4, setting=other, value=value, train=value / 2)
-        )
-    found = replace(
-        found,
-        cells=[*half, *cells],
-        simplest=1,
-        data=replace(found.data, name=HOSTILE),
-        kept={**found.kept, "1": KeptCell([0, 0, 5, 0, 2, 7])},
-        rows=RowsRecord(
-            columns=[HOSTILE, "b"],
-            shown={"1": ShownRow(2, values=[1.5, HOSTILE])},
-            map=MapRecord(
-                "PCA",
-                3,
-                [0, 1, 2],
-                [0, 1, 2],
-                [[0.0, 0.0], [1.0, 1.0], [2.0, 0.0]],
-                [False, True, False],
-            ),
-        ),
-    )
-    written = {
-        "sweep": make_page(found).save(folder / "sweep.html"),
-        "one": make_page(fake(1, 2)).save(folder / "one.html"),
-    }
-    written["study"] = make_page(study_results()).save(folder / "study.html")
+        changes = {"number": cell.number + 4, "value": value, "train": value / 2}
+        cells.append(replace(cell, setting=other, **changes))
+    found = replace(found, cells=[*half, *cells], simplest=1, data=HOSTILE)
     opaque = [
         replace(cell, setting=replace(cell.setting, kernel=Opaque("mine")))
         for cell in fake(4).cells
     ]
-    written["own"] = make_page(replace(fake(4), cells=opaque)).save(folder / "own.html")
-    return written
+    made = {
+        "sweep": fake_page(found, names=NAMES, columns=(HOSTILE, "b"), evaluated=2),
+        "one": fake_page(fake(1), 2),
+        "study": study_page(study_results()),
+        "own": fake_page(replace(fake(4), cells=opaque)),
+    }
+    return {name: page.save(folder / f"{name}.html") for name, page in made.items()}
 
 
 def look(browser, path, width=1280, dark=False):
@@ -130,10 +108,7 @@ def test_a_click_on_a_cell_and_on_its_number_show_its_confusions(browser, pages)
         browser,
         f"return document.getElementById('confusion-table').textContent !== {json.dumps(first)}",
     )
-    assert (
-        "rows were kept for the best settings only"
-        in browser.find_element("id", "mistakes-remark").text
-    )
+    assert "of 6 mistakes" in browser.find_element("id", "mistakes-remark").text
     button = browser.find_element("css selector", "#section-grid button[data-cell='2']")
     browser.execute_script("arguments[0].focus()", button)
     button.send_keys(Keys.ENTER)
@@ -162,9 +137,13 @@ def test_rates_instead_of_counts(browser, pages):
 
 
 def test_precision_and_recall_of_each_class(browser, tmp_path):
-    found = fake(1, 2)
-    kept = {"0": KeptCell([0, 0, 6, 0, 1, 2, 1, 0, 4, 1, 1, 8])}
-    look(browser, make_page(replace(found, kept=kept)).save(tmp_path / "two.html"))
+    """Of 8 rows of class 0 six are right, of 12 of class 1 eight."""
+    y = np.repeat(["class 0", "class 1"], [8, 12])
+    X = np.repeat([-1.0, 1.0, -1.0, 1.0], [6, 2, 4, 8])[:, None]
+    model = SDCA(random_state=0).fit([[-1.0], [1.0]], ["class 0", "class 1"])
+    path = report(model, X, y, tsne=False).save(tmp_path / "two.html")
+    open_page(browser, path)
+    until(browser, "return document.querySelectorAll('#class-table td').length > 0")
     rows = "return [...document.querySelectorAll('#class-table tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
     assert browser.execute_script(rows) == [
         ["class 0", "8", "60.0 %", "75.0 %", "class 1 (2)"],
@@ -191,7 +170,7 @@ def test_hostile_labels_stay_text(browser, pages):
 def test_in_a_notebook_the_page_has_a_frame_of_its_own_and_the_notebook_s_theme(
     browser, tmp_path, paper, theme
 ):
-    frame = make_page(fake(4, 3))._repr_html_()
+    frame = fake_page(fake(4))._repr_html_()
     text = f"<!doctype html><title>notebook</title><body style='background: {paper}'><div>{frame}</div>"
     (tmp_path / "notebook.html").write_text(text, encoding="utf-8")
     open_page(
@@ -285,7 +264,7 @@ def test_the_choice_of_a_wide_heatmap_is_on_the_screen_of_a_phone(browser, tmp_p
         for down in range(20)
     ]
     cells = [replace(wide, number=n, setting=each) for n, each in enumerate(settings)]
-    page = make_page(replace(found, cells=cells, best=399, simplest=399))
+    page = fake_page(replace(found, cells=cells, best=399, simplest=399))
     look(browser, page.save(tmp_path / "wide.html"), width=390)
     choice = "[...document.querySelectorAll('[data-chart^=heat] path')].find(p => p.__data__?.datum?.mark === 'choice')"
     until(browser, f"return Boolean({choice})")
@@ -318,7 +297,7 @@ def test_the_first_screen_of_a_phone_holds_what_to_do_next(browser, pages):
 
 
 def test_ten_classes_and_whole_options_on_a_phone(browser, tmp_path):
-    path = make_page(fake(2, 10, list("0123456789"))).save(tmp_path / "ten.html")
+    path = fake_page(fake(2), names=list("0123456789")).save(tmp_path / "ten.html")
     look(browser, path, width=390)
     assert browser.execute_script(
         "const box = document.querySelector('#confusion-table').parentElement; return box.scrollWidth <= box.clientWidth"

@@ -8,16 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
-from test_report import fake, grid_of
+from test_report import fake, grid_of, panel_of
 
 from pegasos import SDCA, TwoStageSearchCV
 from pegasos.kernels import Gaussian, Polynomial
 from pegasos.metrics import Measure, measure_of
-from pegasos.program.pages import record_sweep
-from pegasos.program.pages.grid_axes import axes_of, points_of
-from pegasos.program.pages.grid_charts import Grid, view
-from pegasos.program.pages.grid_section import grid_blocks
-from pegasos.program.pages.page import make_page
+from pegasos.program.pages import report
+from pegasos.program.pages.grid import Grid, axes_of, points_of, view
+from pegasos.program.pages.grid_section import color_scale, grid_blocks, lines
 from pegasos.program.records.runs import CellRecord
 from pegasos.program.tables.dataset import Dataset
 from pegasos.search.settings import Setting
@@ -71,16 +69,14 @@ def test_a_place_shows_the_best_over_all_other_parameters():
 def test_the_color_scale_is_shared_and_spans_two_standard_errors():
     cells = [replace(cell, folds=[0.1] * 4, deviation=0.04) for cell in fake(4).cells]
     close = [replace(cell, value=0.1 + cell.number / 1000) for cell in cells]
-    scale = Grid(points_of(close), measure_of(None), 0, 0).scale()
+    scale = color_scale(Grid(points_of(close), measure_of(None), 0, 0))
     low, high = scale["domain"]
     assert high - low == pytest.approx(2 * 0.04 / math.sqrt(4))
     assert low < 0.1 < 0.103 < high
-    wide = Grid(points_of(cells), measure_of(None), 0, 0).scale()
+    wide = color_scale(Grid(points_of(cells), measure_of(None), 0, 0))
     assert wide["domain"] == [cells[0].value, cells[-1].value]
-    assert (
-        scale["reverse"]
-        and not Grid(points_of(cells), Measure("f1", False), 3, 3).scale()["reverse"]
-    )
+    scores = color_scale(Grid(points_of(cells), Measure("f1", False), 3, 3))
+    assert scale["reverse"] and not scores["reverse"]
 
 
 def test_heatmaps_show_estimates_on_the_rows_of_the_first_stage():
@@ -118,8 +114,8 @@ def test_the_page_of_a_search_in_two_stages():
     grid = {"kernel": [None, Gaussian(1.0), Gaussian(10.0)], "lam": [1e-3, 1e-2, 1e-1]}
     learner = SDCA(tol=0.01, random_state=0)
     search = TwoStageSearchCV(learner, grid, cv=3, first_rows=150, refinements=1).fit(X, y)
-    record = record_sweep(search, Dataset("blobs", X, [], y), tsne=False)
-    charts = make_page(record).charts()
+    page = report(search, Dataset("blobs", X, [], y), tsne=False)
+    charts = page.charts()
     rows = [row for f in ("linear", "gaussian") for row in charts[f"heat {f}"]["data"]["values"]]
     assert sorted(row["cell"] for row in rows) == list(range(9))
     for row in rows:
@@ -129,7 +125,8 @@ def test_the_page_of_a_search_in_two_stages():
     marked = {row["cell"] for row in rows if row["label"].endswith("*")}
     assert marked >= set(np.flatnonzero(search.cv_results_["stage"] == 2).tolist())
     second = set(np.flatnonzero(search.cv_results_["stage"] > 1).tolist())
-    assert set(map(int, record.kept)) <= second and str(search.best_index_) in record.kept
+    kept = set(map(int, panel_of(page)["kept"]))
+    assert kept <= second and search.best_index_ in kept
 
 
 def test_a_lam_has_its_c_beside_it():
@@ -167,11 +164,12 @@ def test_linear_cells_have_no_number_of_support_vectors():
         CellRecord(number, each, 0.1, None, support_vectors=7.0 * number)
         for number, each in enumerate(settings)
     ]
-    assert [point.support_vectors for point in points_of(cells)] == [None, 7.0]
+    *_, table = grid_blocks(Grid(points_of(cells), measure_of(None), 0, 0), clickable=False)
+    assert [row["support_vectors"] for row in table.rows] == [None, 7.0]
 
 
 def test_curves_of_scores_do_not_start_at_zero():
     for measure, zero in ((Measure("error"), True), (Measure("roc-auc", False, False), False)):
         grid = replace(grid_of([cell.setting for cell in fake(9).cells]), measure=measure)
-        chart = grid.lines(grid.points, *axes_of(grid.points))
+        chart = lines(grid, grid.points, *axes_of(grid.points))
         assert chart["layer"][1]["encoding"]["y"]["scale"]["zero"] is zero

@@ -16,11 +16,13 @@ from test_report import study_results
 
 from pegasos import SDCA, save
 from pegasos.kernels import Gaussian
-from pegasos.program.pages import record_model, report
-from pegasos.program.pages.boundary_picture import HEIGHT, WIDTH, fields, picture
-from pegasos.program.pages.mistakes import worst
-from pegasos.program.pages.page import make_page
-from pegasos.program.pages.row_samples import as_dataset
+from pegasos.program.pages import report
+from pegasos.program.pages.blocks import Thresholds
+from pegasos.program.pages.boundary_section import HEIGHT, WIDTH, fields, find_boundary, picture
+from pegasos.program.pages.labeled_rows import LabeledRows, as_dataset
+from pegasos.program.pages.learning_section import curves_of
+from pegasos.program.pages.panel_section import worst_mistakes
+from pegasos.program.pages.study_page import study_page
 from pegasos.program.pages.vega import CLASSES, class_colors
 from pegasos.studies import Claim
 
@@ -36,9 +38,13 @@ def ring():
     return X, y, SDCA(lam=0.01, kernel=Gaussian(1.0), tol=1e-4, random_state=0).fit(X, y)
 
 
+def boundary_of(model, X, y):
+    return find_boundary(model, LabeledRows.of(as_dataset(X, y, {})))
+
+
 def test_the_boundary_is_that_of_the_scores(ring):
     X, y, model = ring
-    edge = record_model(model, as_dataset(X, y, {}), tsne=False).boundary
+    edge = boundary_of(model, X, y)
     best, lead = fields(edge)
     assert best.shape == lead.shape == (HEIGHT, WIDTH)
     across, down = (
@@ -60,7 +66,7 @@ def test_the_boundary_is_that_of_the_scores(ring):
 
 def test_rows_that_hold_the_boundary_are_its_support_vectors(ring):
     X, y, model = ring
-    edge = record_model(model, as_dataset(X, y, {}), tsne=False).boundary
+    edge = boundary_of(model, X, y)
     rows = [int(np.abs(X - place).sum(axis=1).argmin()) for place in edge.points]
     ringed = {row for row, holds in zip(rows, edge.holding, strict=True) if holds}
     support = set(model.support_.tolist())
@@ -70,25 +76,24 @@ def test_rows_that_hold_the_boundary_are_its_support_vectors(ring):
     assert {row for row in ringed if margins[row] < 0.98} <= support and len(ringed) < len(rows)
     # others than hinge losses have no margin
     logistic = SDCA("logistic", lam=0.01).fit(X, y)
-    assert record_model(logistic, as_dataset(X, y, {}), tsne=False).boundary.holding == []
+    assert boundary_of(logistic, X, y).holding is None
 
 
 def test_pages_of_models_have_thresholds_and_certificates(ring):
     X, y, model = ring
-    record = record_model(model, as_dataset(X, y, {}), tsne=False)
-    (found,) = record.certificates
-    assert (found.of, found.objective, found.bound) == (
-        "out",
-        model.objective_[0],
-        model.dual_objective_[0],
-    )
+    page = report(model, X, y, tsne=False)
+    (table,) = (each for each in page.tables() if each.name == "certificates")
+    (row,) = table.rows
+    ends = model.objective_[0], model.dual_objective_[0]
+    assert (row["of"], row["objective"], row["bound"]) == ("out", *ends)
     rare = min("in", "out", key=list(y).count)
     for named, seen in ((None, rare), ("out", "out"), ("in", "in")):
-        rates = record_model(model, as_dataset(X, y, {}), tsne=False, positive=named).rates
+        again = report(model, X, y, tsne=False, positive=named)
+        (block,) = (b for b in again.section("decisions").blocks if isinstance(b, Thresholds))
+        rates = block.data
         found = np.sum((model.predict(X) == seen) & (y == seen))
-        assert (rates.positive, rates.positives) == (seen, np.sum(y == seen))
-        assert abs(rates.hits[rates.chosen] - found) <= 1
-    page = make_page(record)
+        assert (rates["positive"], rates["positives"]) == (seen, np.sum(y == seen))
+        assert abs(rates["rows"][rates["chosen"]]["hits"] - found) <= 1
     assert {"roc", "precision-recall", "boundary"} <= set(page.charts())
     assert "Counted on these rows." in page.html
     assert {"certificates", "boundary"} <= {table.name for table in page.tables()}
@@ -126,7 +131,7 @@ def test_bounds_on_the_way_are_bounds(ring):
     model.objective_curve_ = np.array(
         [[1, 1.0, -5.0], [2, 0.5, 0.3], [3, 0.4, 0.2], [4, 0.35, 0.34]]
     )
-    objective, gap = record_model(model, None).curves
+    objective, gap = curves_of(model)
     assert objective.bounds == [0.0, 0.3, 0.3, 0.34]
     np.testing.assert_allclose(gap.values, [1.0, 0.4, 0.25, 0.01 / 0.35], rtol=1e-3)
 
@@ -143,15 +148,17 @@ def test_weights_of_tables_with_words():
         [("encode", ColumnTransformer(parts, sparse_threshold=0)), ("learner", SDCA(lam=0.1))]
     )
     model.fit(rows, np.array(["a", "b", "a", "b"] * 5))
-    weights = record_model(model, None).weights
-    assert weights.features == ["age", "city_Lyon", "city_Nice", "city missing"]
-    np.testing.assert_allclose(weights.weights, model[-1].coef_, rtol=1e-3)
-    assert "city_Nice" in make_page(record_model(model, None)).html
+    rows = report(model).charts()["weights"]["data"]["values"]
+    names = ["age", "city_Lyon", "city_Nice", "city missing"]
+    assert [row["feature"] for row in rows] == names
+    np.testing.assert_allclose([row["weight"] for row in rows], model[-1].coef_[0], rtol=1e-3)
 
 
 def test_two_classes_have_one_score():
-    found = worst(np.array([0, 1, 1]), np.array([1, 0, 1]), np.array([[0.5], [-2.0], [1.0]]))
-    assert [(each.row, each.codes, each.scores) for each in found] == [
+    found = worst_mistakes(
+        np.array([0, 1, 1]), np.array([1, 0, 1]), np.array([[0.5], [-2.0], [1.0]])
+    )
+    assert [(each["row"], each["codes"], each["scores"]) for each in found] == [
         (1, [1], [-2.0]),
         (0, [1], [0.5]),
     ]
@@ -213,5 +220,5 @@ def test_classes_can_be_seen_in_the_dark():
 
 def test_no_line_of_a_table_ends_within_a_value():
     claim = Claim("c", "holds", "best at λ = 1e-8 (C 7)")
-    page = make_page(replace(study_results(), claims=[claim]))
+    page = study_page(replace(study_results(), claims=[claim]))
     assert "best at λ\u00a0=\u00a01e-8 (C\u00a07)" in page.html

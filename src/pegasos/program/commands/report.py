@@ -48,7 +48,8 @@ def command(
       pegasos report my.model --data my.csv -o model.html
     """
     from pegasos.program.pages import report
-    from pegasos.program.pages.run_folders import RECORDS
+    from pegasos.program.pages.page import RECORDS
+    from pegasos.program.saved_models import SavedModel
     from pegasos.program.terminal import outputs
     from pegasos.program.views import give
 

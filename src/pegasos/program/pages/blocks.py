@@ -1,4 +1,4 @@
-"""What a page is made of: text, notes, facts, code, tables, charts, pictures; each knows how it is written into files."""
+"""Blocks of a page: text, numbers, code, tables, charts and pictures."""
 
 from __future__ import annotations
 
@@ -8,28 +8,30 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pegasos.program.pages.wording import is_number, percent, value_text
+from pegasos.program.pages.values import is_number, percent, value_text
 
+#: Name, value, remark, and the length in 0..1 of a bar below the value, or None.
 Tile = tuple[str, str, str, float | None]
 
 
 @dataclass
 class Block:
-    """One piece of a section; `kind` names its part of the template."""
+    """Piece of a section; `kind` names its part of the template."""
 
     kind: ClassVar[str]
 
     def charts(self) -> dict[str, Any]:
-        """The charts in it, by name, for files."""
+        """Return the charts for files, by name."""
         return {}
 
     def tables(self) -> list[Table]:
+        """Return the tables for files."""
         return []
 
 
 @dataclass
 class Text(Block):
-    """A paragraph; with `warning` in a frame, with `small` as a remark."""
+    """Paragraph; a `warning` has a frame, and a `small` one is a remark."""
 
     kind: ClassVar[str] = "text"
     text: str
@@ -39,7 +41,7 @@ class Text(Block):
 
 @dataclass
 class Tiles(Block):
-    """Numbers that come first: (name, value, remark), and for a bar below the value its length in 0..1, or None."""
+    """Most important numbers."""
 
     kind: ClassVar[str] = "tiles"
     tiles: list[Tile]
@@ -47,15 +49,14 @@ class Tiles(Block):
 
 @dataclass
 class Facts(Block):
-    """Names and values."""
+    """Names and values; empty values are left out."""
 
     kind: ClassVar[str] = "facts"
     facts: dict[str, Any]
 
     def __post_init__(self) -> None:
-        self.facts = {
-            name: str(value) for name, value in self.facts.items() if value not in (None, "")
-        }
+        known = {name: each for name, each in self.facts.items() if each not in (None, "")}
+        self.facts = {name: str(value) for name, value in known.items()}
 
 
 @dataclass
@@ -69,9 +70,10 @@ class Code(Block):
 
 @dataclass
 class Table(Block):
-    """Rows under columns (key, title, format).
+    """Rows under columns (key, title, format); columns without values are left out.
 
-    `filter_by` is the column whose values select rows; a click on a value of column `picks` shows that cell.
+    `filter_by` is the column whose values select rows; a click on a value of column `picks` shows
+    that cell.
     """
 
     kind: ClassVar[str] = "table"
@@ -84,86 +86,75 @@ class Table(Block):
     picks: str | None = None
 
     def __post_init__(self) -> None:
-        self.columns = [
-            each
-            for each in self.columns
-            if any(row.get(each[0]) not in (None, "") for row in self.rows)
-        ]
-        self._numbers = {
-            key for key, _, _ in self.columns if any(is_number(row.get(key)) for row in self.rows)
-        }
+        filled = {key for row in self.rows for key, each in row.items() if each not in (None, "")}
+        self.columns = [each for each in self.columns if each[0] in filled]
+        self._numbers = {key for row in self.rows for key, each in row.items() if is_number(each)}
 
     def tables(self) -> list[Table]:
+        """Return the table itself."""
         return [self]
 
     @property
     def choices(self) -> list[str]:
-        """The values of the column by which rows can be picked."""
-        found = list(
-            dict.fromkeys(str(row.get(self.filter_by)) for row in self.rows if self.filter_by)
-        )
+        """Values of the column that selects rows."""
+        if self.filter_by is None:
+            return []
+        found = list(dict.fromkeys(str(row.get(self.filter_by)) for row in self.rows))
         return found if len(found) > 1 else []
 
     @property
     def is_long(self) -> bool:
-        """Whether it holds sentences: on a narrow screen these stand one below the other."""
-        return any(len(text) > 60 for row in self.rows for text, _ in self.cells(row))
+        """Whether it has sentences, which need a line of their own on a narrow screen."""
+        return self._longest > 60
 
     @property
     def is_dense(self) -> bool:
-        """Whether its columns stand close to each other: many, or some with many words."""
-        wordy = len(self.columns) > 8 and any(
-            len(text) > 40 for row in self.rows for text, _ in self.cells(row)
-        )
-        return wordy or len(self.columns) > 10
+        """Whether it has many columns, or several with long texts."""
+        return len(self.columns) > 10 or (len(self.columns) > 8 and self._longest > 40)
+
+    @property
+    def _longest(self) -> int:
+        return max((len(text) for row in self.rows for text, _ in self.cells(row)), default=0)
 
     def numeric(self, key: str) -> bool:
-        """Whether a column holds numbers: then all of it, its title too, stands to the right."""
+        """Tell whether a column has numbers, which are aligned to the right."""
         return key in self._numbers
 
     def cells(self, row: dict[str, Any]) -> list[tuple[str, bool]]:
-        """The texts of a row, and which stand in columns of numbers."""
+        """Return the texts of a row, and whether each is in a column of numbers."""
         return [(shown(row.get(key), form), self.numeric(key)) for key, _, form in self.columns]
 
     def as_csv(self) -> str:
-        """Values as they are."""
+        """Return the table as CSV, numbers with all digits."""
         file = io.StringIO()
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([title for _, title, _ in self.columns])
-        writer.writerows(
-            [
-                ["" if row.get(key) is None else row[key] for key, _, _ in self.columns]
-                for row in self.rows
-            ]
-        )
+        # The writer leaves None empty.
+        writer.writerows([[row.get(key) for key, _, _ in self.columns] for row in self.rows])
         return file.getvalue()
 
     def as_markdown(self) -> str:
-        """Values as the page shows them."""
-        lines = [
-            "| " + " | ".join(_bar(title) for _, title, _ in self.columns) + " |",
-            "|" + "---|" * len(self.columns),
-        ]
-        lines += [
-            "| " + " | ".join(_bar(text) for text, _ in self.cells(row)) + " |" for row in self.rows
-        ]
-        return "\n".join(lines) + "\n"
+        """Return the table in Markdown."""
+        lines = [[_markdown(title) for _, title, _ in self.columns], ["---"] * len(self.columns)]
+        lines += [[_markdown(text) for text, _ in self.cells(row)] for row in self.rows]
+        return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
     def as_latex(self) -> str:
-        """A tabular that needs no package."""
+        """Return the table as a LaTeX tabular that needs no package."""
         aligned = "".join("r" if form != "text" else "l" for _, _, form in self.columns)
         body = [" & ".join(_latex(title) for _, title, _ in self.columns) + r" \\ \hline"]
         body += [
-            " & ".join(_latex(text) for text, _ in self.cells(row)) + r" \\" for row in self.rows
+            " & ".join(_latex(each) for each, _ in self.cells(row)) + r" \\" for row in self.rows
         ]
         return "\n".join([rf"\begin{{tabular}}{{{aligned}}}", *body, r"\end{tabular}"]) + "\n"
 
 
 @dataclass
 class Chart(Block):
-    """A chart with its caption and the table behind it.
+    """Chart with its caption and the table behind it.
 
-    `half`: two of them share a line; `fit`: as many share a line as fit; `narrow`: it does not grow with the screen.
+    `layout` is "full", "half" (two charts share a line), "fit" (as many as fit share a line) or
+    "narrow" (it does not grow with the screen).
     """
 
     kind: ClassVar[str] = "chart"
@@ -172,21 +163,20 @@ class Chart(Block):
     spec: dict[str, Any]
     caption: str = ""
     table: Table | None = None
-    half: bool = False
-    fit: bool = False
-    narrow: bool = False
+    layout: str = "full"
 
     def charts(self) -> dict[str, Any]:
-        """Return the chart with its title, which the page has in the caption."""
+        """Return the chart with its title, which the page shows in the caption."""
         return {self.name: {**self.spec, "title": self.title}}
 
     def tables(self) -> list[Table]:
+        """Return the table behind the chart."""
         return [] if self.table is None else [self.table]
 
 
 @dataclass
 class Gallery(Block):
-    """Pictures with captions: (base64 of grey bytes, caption); `shape` is height, width."""
+    """Pictures with captions: (base64 of gray bytes, caption); `shape` is height, width."""
 
     kind: ClassVar[str] = "gallery"
     title: str
@@ -196,7 +186,7 @@ class Gallery(Block):
 
 @dataclass
 class Panel(Block):
-    """Confusion matrix, mistakes and command line of a setting; `data` are for the script; `alone`: there is one setting only."""
+    """Confusion matrix, mistakes and command of a setting; `alone` if there is one setting only."""
 
     kind: ClassVar[str] = "panel"
     figures: dict[str, Any]
@@ -204,12 +194,13 @@ class Panel(Block):
     alone: bool = False
 
     def charts(self) -> dict[str, Any]:
+        """Return the confusion matrix of the choice."""
         return self.figures
 
 
 @dataclass
 class Thresholds(Block):
-    """Curves over thresholds with a slider, which the page draws; `data` is what its script needs besides them."""
+    """Curves over thresholds with a slider; the script of the page draws them from `data`."""
 
     kind: ClassVar[str] = "thresholds"
     figures: dict[str, Any]
@@ -218,15 +209,20 @@ class Thresholds(Block):
     remark: str
 
     def charts(self) -> dict[str, Any]:
+        """Return the curves."""
         return self.figures
 
     def tables(self) -> list[Table]:
+        """Return the rates at each threshold."""
         return [self.table]
+
+
+KINDS = {each.kind: each for each in Block.__subclasses__()}
 
 
 @dataclass
 class Section:
-    """A heading and what stands under it."""
+    """Blocks below a heading."""
 
     name: str
     title: str
@@ -234,12 +230,12 @@ class Section:
 
 
 def columns(form: str, **titles: str) -> list[tuple[str, str, str]]:
-    """Columns of one format, by key."""
+    """Return columns of one format, by key."""
     return [(key, title, form) for key, title in titles.items()]
 
 
 def shown(value: Any, form: str = "number") -> str:
-    """A value as a person reads it."""
+    """Return a value as a table shows it."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if is_number(value) and form == "percent":
@@ -249,20 +245,23 @@ def shown(value: Any, form: str = "number") -> str:
     return f"{value:,}" if isinstance(value, int) and abs(value) > 9999 else str(value)
 
 
-def _bar(text: str) -> str:
+def _markdown(text: str) -> str:
     return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
 
 
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "λ": r"$\lambda$",
-    "±": r"$\pm$",
-    "×": r"$\times$",
-    "~": r"\textasciitilde{}",
-    "^": r"\^{}",
-}
-_LATEX |= {mark: f"\\{mark}" for mark in "&%$#_{}"}
+_LATEX = str.maketrans(
+    {
+        "\n": " ",
+        "\\": r"\textbackslash{}",
+        "λ": r"$\lambda$",
+        "±": r"$\pm$",
+        "×": r"$\times$",
+        "~": r"\textasciitilde{}",
+        "^": r"\^{}",
+        **{mark: f"\\{mark}" for mark in "&%$#_{}"},
+    }
+)
 
 
 def _latex(text: str) -> str:
-    return "".join(_LATEX.get(mark, mark) for mark in text.replace("\n", " "))
+    return text.translate(_LATEX)

@@ -2,29 +2,106 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from pegasos.metrics import Metric
 from pegasos.program.pages.blocks import Block, Chart, Table, Text, Thresholds, columns
-from pegasos.program.pages.vega import Rows, Spec, chart, mark, number, tooltip
+from pegasos.program.pages.vega import BLUE, ORANGE, Rows, Spec, chart, mark, number, tooltip
 from pegasos.program.pages.wording import decision_lines
-from pegasos.program.records.decisions import CalibrationRecord, RatesRecord
-from pegasos.program.records.pages import PageRecord
-from pegasos.search.decisions import OWN
+from pegasos.program.records.decisions import CalibrationRecord
+from pegasos.program.tables.labels import label_text
+from pegasos.search.decisions import OWN, Rates, Threshold
 
-_BLUE, _ORANGE = "#0072b2", "#d55e00"
+#: Thresholds kept for a page.
+MOST_THRESHOLDS = 150
 
 
-def decision_blocks(record: PageRecord) -> list[Block]:
-    """Return probabilities, then thresholds; nothing where out-of-fold scores were not kept."""
-    lines = decision_lines(record.calibration, record.threshold)
+@dataclass(frozen=True)
+class RateCurve:
+    """Counts and rates at a selection of thresholds, of two classes.
+
+    `chosen` is the place of the threshold in use, and `aim` the criterion it was chosen by.
+    """
+
+    rows: Rows
+    chosen: int
+    aim: str | None
+    positive: str
+    others: str
+    positives: int
+    negatives: int
+
+    @classmethod
+    def of(
+        cls, scores: Any, codes: Any, classes: Any, positive: Any, cut: float, aim: str | None
+    ) -> RateCurve:
+        """Return the curve; `cut` is the threshold in use, as a score of the positive class."""
+        code = list(classes).index(positive)
+        rates = Rates.of(scores if code == 1 else -scores, codes == code)
+        last = len(rates.hits) - 1
+        steps = np.linspace(0, last, MOST_THRESHOLDS).astype(int)
+        recalls = np.linspace(0, rates.positives, MOST_THRESHOLDS // 2)
+        by_recall = np.searchsorted(rates.hits, recalls).clip(max=last)
+        used = int(np.abs(rates.thresholds - cut).argmin())
+        kept = np.unique(np.concatenate([steps, by_recall, [used]]))
+        rows: Rows = []
+        for place, at in enumerate(kept.tolist()):
+            hits, alarms = int(rates.hits[at]), int(rates.alarms[at])
+            row: dict[str, Any] = {
+                "place": place,
+                "threshold": float(f"{rates.thresholds[at]:.5g}"),
+            }
+            row |= {"hits": hits, "alarms": alarms, "recall": hits / max(1, rates.positives)}
+            row["fallout"] = alarms / max(1, rates.negatives)
+            row["precision"] = hits / (hits + alarms) if hits + alarms else None
+            rows.append(row)
+        names = label_text(positive), label_text(classes[1 - code])
+        chosen = int(np.flatnonzero(kept == used)[0])
+        return cls(rows, chosen, aim, *names, int(rates.positives), int(rates.negatives))
+
+
+def search_rates(search: Any, threshold: Threshold | None) -> RateCurve | None:
+    """Return out-of-fold rates of a search's choice; None without two classes or scores."""
+    try:
+        scores, codes = search.out_of_fold_scores_and_codes()
+    except (ValueError, AttributeError):  # without a refit there is no choice
+        return None
+    if scores.ndim > 1:
+        return None
+    classes = search.best_estimator_.classes_
+    cut, aim = (0.0, None) if threshold is None else (threshold.value, threshold.aim)
+    return RateCurve.of(scores, codes, classes, search.positive_class(), cut, aim)
+
+
+def model_rates(
+    scores: Any, codes: Any, classes: Any, threshold: float, positive: Any = None
+) -> RateCurve:
+    """Return rates of a model on rows; the positive class is by default the rare one."""
+    seen = Metric("f1", positive).settled(np.asarray(classes)[codes], classes).positive
+    cut = threshold if seen == classes[1] else -threshold
+    return RateCurve.of(scores, codes, classes, seen, cut, None)
+
+
+def decision_blocks(
+    calibration: CalibrationRecord | None,
+    threshold: Threshold | None,
+    rates: RateCurve | None,
+    where: str,
+) -> list[Block]:
+    """Return probabilities, then thresholds; `where` names the rows that are counted."""
+    lines = decision_lines(calibration, threshold)
     blocks: list[Block] = [Text(line[0].upper() + line[1:] + ".") for line in lines]
-    if record.calibration is not None:
-        blocks.append(_reliability(record.calibration))
-    if record.rates is not None:
-        remark = "Out-of-fold scores: each row by a model that was not trained on it."
-        if record.kind == "model":
-            remark = f"Counted on {list(record.errors)[-1]}."
-        blocks.append(_thresholds(record.rates, remark))
+    if calibration is not None:
+        blocks.append(_reliability(calibration))
+    if rates is not None:
+        listed = columns("number", threshold="threshold")
+        listed += columns("number", hits="true positives", alarms="false positives")
+        listed += columns("percent", recall="recall", precision="precision")
+        table = Table("thresholds", "Precision and recall by threshold", listed, rates.rows)
+        blocks.append(Thresholds(rate_charts(rates), table, vars(rates), where))
     return blocks
 
 
@@ -44,65 +121,45 @@ def _reliability(found: CalibrationRecord) -> Chart:
     rows: Rows = [{"p": p, "share": share, "rows": count} for p, share, count in found.bins]
     most = max(max(row["p"], row["share"]) for row in rows)
     limit = next(edge for edge in (0.1, 0.2, 0.3, 0.5, 1.0) if most <= edge or edge == 1.0)
-    places = {
-        "x": _share("p", "probability", limit),
-        "y": _share("share", "observed frequency", limit),
-    }
-    hints = tooltip(
-        p=("probability", ".1%"), share=("observed frequency", ".1%"), rows=("rows", ",")
-    )
-    point = {"filled": True, "size": 60, "color": _BLUE}
-    line = mark("line", {**places, "tooltip": hints}, strokeWidth=2, color=_BLUE, point=point)
-    diagonal = _dashed(places, [{"p": 0, "share": 0}, {"p": limit, "share": limit}])
+    shares = columns("percent", p="probability", share="observed frequency")
+    x, y = (_share(key, title, limit) for key, title, _ in shares)
+    hints = tooltip(**{key: (title, ".1%") for key, title, _ in shares}, rows=("rows", ","))
+    point = {"filled": True, "size": 60, "color": BLUE}
+    places = {"x": x, "y": y, "tooltip": hints}
+    line = mark("line", places, strokeWidth=2, color=BLUE, point=point)
+    diagonal = _dashed({"x": x, "y": y}, [{"p": 0, "share": 0}, {"p": limit, "share": limit}])
     names = {OWN: "of the model itself"}
     briers = (f"{names.get(kind, kind)} {value:.4f}" for kind, value in found.briers.items())
-    of = "the likeliest class" if found.of is None else found.of
-    caption = f"Probabilities of {of} in {len(rows)} groups of equally many rows, out of fold. "
-    caption += (
-        f"Calibrated probabilities lie on the dashed line. Brier scores: {'; '.join(briers)}."
-    )
-    listed = columns("percent", p="probability", share="observed frequency")
-    listed += columns("number", rows="rows")
+    of = "the most probable class" if found.of is None else found.of
+    caption = f"Out-of-fold probabilities of {of} in {len(rows)} groups of equally many rows. "
+    caption += "Dashed: perfect calibration. "
+    caption += f"Brier scores: {'; '.join(briers)}."
+    listed = shares + columns("number", rows="rows")
     table = Table("reliability", "Probabilities and frequencies", listed, rows)
     spec = chart(rows, diagonal, line, height=300)
-    return Chart("reliability", "Reliability diagram", spec, caption, table, narrow=True)
+    return Chart("reliability", "Reliability diagram", spec, caption, table, "narrow")
 
 
-def rate_rows(found: RatesRecord) -> Rows:
-    """Return counts and rates at each threshold."""
-    rows = []
-    counted = zip(found.thresholds, found.hits, found.alarms, strict=True)
-    for place, (at, hits, alarms) in enumerate(counted):
-        rates = {
-            "recall": hits / max(1, found.positives),
-            "fallout": alarms / max(1, found.negatives),
-            "precision": hits / (hits + alarms) if hits + alarms else None,
-        }
-        rows.append({"place": place, "threshold": at, "hits": hits, "alarms": alarms, **rates})
-    return rows
-
-
-def rate_charts(found: RatesRecord, rows: Rows) -> dict[str, Spec]:
+def rate_charts(found: RateCurve) -> dict[str, Spec]:
     """Return the ROC curve and precision against recall, by name."""
     base = found.positives / max(1, found.positives + found.negatives)
     roc = {"x": _share("fallout", "false positive rate"), "y": _share("recall", "recall")}
     both = {"x": _share("recall", "recall"), "y": _share("precision", "precision")}
     random = [{"fallout": 0.0, "recall": 0.0}, {"fallout": 1.0, "recall": 1.0}]
     flat = [{"recall": 0.0, "precision": base}, {"recall": 1.0, "precision": base}]
-    known = [row for row in rows if row["precision"] is not None]
+    known = [row for row in found.rows if row["precision"] is not None]
     return {
-        "roc": _curve(rows, roc, random, found.chosen),
+        "roc": _curve(found.rows, roc, random, found.chosen),
         "precision-recall": _curve(known, both, flat, found.chosen),
     }
 
 
 def _curve(rows: Rows, places: Spec, random: Rows, chosen: int) -> Spec:
-    """Return a curve over all thresholds, that of random scores (dashed), and the point of the slider, `at`."""
-    hints = tooltip(
-        threshold=("threshold", ".4~g"), recall=("recall", ".1%"), precision=("precision", ".1%")
-    )
-    look: Spec = {"color": _BLUE, "aria": False}
-    here = mark("point", places, filled=True, size=140, color=_ORANGE)
+    """Return a curve over thresholds, that of random scores (dashed), and the slider's point."""
+    rates = {name: (name, ".1%") for name in ("recall", "precision")}
+    hints = tooltip(threshold=("threshold", ".4~g"), **rates)
+    look: Spec = {"color": BLUE, "aria": False}
+    here = mark("point", places, filled=True, size=140, color=ORANGE)
     layers = [
         _dashed(places, random),
         mark("line", {**places, "order": number("place")}, strokeWidth=2, **look),
@@ -110,14 +167,3 @@ def _curve(rows: Rows, places: Spec, random: Rows, chosen: int) -> Spec:
         {**here, "transform": [{"filter": "datum.place === at"}]},
     ]
     return chart(rows, *layers, height=280, params=[{"name": "at", "value": chosen}])
-
-
-def _thresholds(found: RatesRecord, remark: str) -> Thresholds:
-    rows = rate_rows(found)
-    listed = columns("number", threshold="threshold")
-    listed += columns("number", hits="true positives", alarms="false positives")
-    listed += columns("percent", recall="recall", precision="precision")
-    table = Table("thresholds", "Precision and recall by threshold", listed, rows)
-    names = ("positive", "others", "positives", "negatives", "chosen", "aim")
-    data: dict[str, Any] = {name: getattr(found, name) for name in names}
-    return Thresholds(rate_charts(found, rows), table, {**data, "rows": rows}, remark)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from pegasos.metrics import Measure
 from pegasos.program.pages.blocks import Block, Table, Tile, columns
-from pegasos.program.pages.wording import interval, percent
+from pegasos.program.pages.values import interval, percent
 from pegasos.program.records.runs import ErrorCount
 from pegasos.search.estimates import Estimate, Figure
 
 
 def honest_tile(honest: Estimate | None, baseline: float | None) -> list[Tile]:
-    """Return the bias-corrected error of the choice; the bar is its share of the baseline's error."""
+    """Return the bias-corrected error of the choice; the bar is its share of the baseline's."""
     if honest is None:
         return []
     words = f"{interval(honest.low, honest.high)}; {honest.method}"
-    share = share_of(honest.error, baseline)
-    return [("Error to expect on new rows", percent(honest.error), words, share)]
+    share = _share(honest.error, baseline)
+    return [("Expected error on new rows", percent(honest.error), words, share)]
 
 
 def error_tile(name: str, each: ErrorCount, rows: str = "rows") -> Tile:
@@ -23,11 +23,10 @@ def error_tile(name: str, each: ErrorCount, rows: str = "rows") -> Tile:
     words = [f"{each.mistakes} of {each.rows:,} {rows}", interval(each.low, each.high)]
     words += [] if each.guess is None else [f"baseline: {percent(each.guess)}"]
     remark = "; ".join(filter(None, words))
-    return name, percent(each.error), remark, share_of(each.error or 0.0, each.guess)
+    return name, percent(each.error), remark, _share(each.error or 0.0, each.guess)
 
 
-def share_of(error: float, baseline: float | None) -> float | None:
-    """Return an error as a share of the baseline's, for a bar."""
+def _share(error: float, baseline: float | None) -> float | None:
     return None if not baseline else min(1.0, error / baseline)
 
 
@@ -44,12 +43,12 @@ def figure_table(figures: dict[str, Figure], measure: Measure, positive: str | N
     if measure.name == "error" or not figures:
         return []
     rows = [
-        {"of": name, **vars(each), "verdict": "" if each.better else "not above noise"}
+        {"of": name, **vars(each), "verdict": "" if each.better else "within noise"}
         for name, each in figures.items()
     ]
     form, named = "percent" if measure.percent else "number", {"value": measure.name}
     listed = columns("text", of="") + columns("number", rows="rows")
     listed += columns(form, **named, low="95 % from", high="to", guess="baseline")
-    listed += columns("text", verdict="better than the baseline")
+    listed += columns("text", verdict="difference from the baseline")
     of = "" if positive is None else f" of {positive}"
     return [Table("figures", f"{measure.name}{of}", listed, rows)]

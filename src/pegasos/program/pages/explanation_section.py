@@ -1,4 +1,4 @@
-"""Section about columns: permutation importance, partial dependence, coefficients, and decisive support vectors."""
+"""Section about columns: importance, partial dependence, coefficients and support vectors."""
 
 from __future__ import annotations
 
@@ -9,44 +9,62 @@ from typing import Any
 import numpy as np
 
 from pegasos.explaining import Dependence, Explanation, explain
-from pegasos.metrics import measure_of
+from pegasos.metrics import METRICS, measure_of
 from pegasos.program.pages.blocks import Block, Chart, Table, Text, columns
-from pegasos.program.pages.vega import CLASSES, TICK, Rows, Spec, chart, mark, number, tooltip, word
-from pegasos.program.pages.wording import value_text
+from pegasos.program.pages.values import value_text
+from pegasos.program.pages.vega import (
+    BLUE,
+    CLASSES,
+    GRAY,
+    ORANGE,
+    TICK,
+    Rows,
+    Spec,
+    chart,
+    either,
+    mark,
+    number,
+    tooltip,
+    word,
+)
 from pegasos.program.tables.dataset import DATES, Dataset
 from pegasos.program.tables.labels import label_texts
 
-#: Columns that are drawn, classes with a curve and a column of a table each, and permutations of a column.
+#: Columns drawn, classes with a curve and a column of a table, and permutations of a column.
 _DRAWN, _CLASSES, _REPEATS = 20, 10, 3
-#: Columns of which a support vector shows its values.
+#: Columns of a support vector whose values are shown.
 _SHOWN = 8
-_BLUE, _GRAY, _ORANGE = "#0072b2", "#9aa5b1", "#d55e00"
 
 
-def explained(
+def explain_rows(
     estimator: Any,
     dataset: Dataset,
     rows: Any = None,
     training: tuple[Dataset, Any] | None = None,
     metric: str = "error",
 ) -> Explanation | None:
-    """Return the explanation of a model on labeled rows; None for images, whose pixels have no meaning of their own."""
+    """Return the explanation of a model on labeled rows.
+
+    `rows` are the rows in the form that the model takes, and `training` are training rows with
+    their numbers. There is none for images, whose pixels have no meaning of their own, and for
+    classes that the model does not know.
+    """
     if dataset.y is None or dataset.image is not None or not len(dataset):
         return None
     labels = np.asarray(estimator.classes_).tolist()
     known = dict(zip(label_texts(estimator.classes_).tolist(), labels, strict=True))
     texts = label_texts(dataset.labels).tolist()
     if not set(texts) <= set(known):
-        return None  # a class that the model does not know
+        return None
     own = None
     if training is not None:
         own = (training[0].X, label_texts(training[0].labels), training[1])
-    with contextlib.suppress(ValueError):  # rows that are too wide for it
+    with contextlib.suppress(ValueError):  # too many columns
         found = explain(
             estimator,
             dataset.X if rows is None else rows,
             np.array([known[text] for text in texts]),
-            metric=metric,
+            metric=metric if metric in METRICS else "error",
             repeats=_REPEATS,
             training=own,
             names=[column.name for column in dataset.columns],
@@ -57,7 +75,7 @@ def explained(
 
 
 def explanation_blocks(found: Explanation | None) -> list[Block]:
-    """Return importance first, then curves of the leading columns, then coefficients or support vectors."""
+    """Return importance, curves of the leading columns, then coefficients or support vectors."""
     if found is None:
         return []
     curves = enumerate(found.dependence, start=1)
@@ -65,7 +83,7 @@ def explanation_blocks(found: Explanation | None) -> list[Block]:
         *_importance(found),
         *(_dependence(found, each, place) for place, each in curves),
         *_effects(found),
-        *_deciding(found),
+        *_support_vectors(found),
     ]
 
 
@@ -76,27 +94,25 @@ def _importance(found: Explanation) -> list[Block]:
     form = ".1%" if measure.percent else ".3~g"
     change = "increase" if measure.least else "decrease"
     drawn = found.importance[:_DRAWN]
-    rows: Rows = [{**vars(each), "order": order} for order, each in enumerate(drawn)]
+    rows: Rows = [
+        {**vars(each), "sure": each.sure, "order": order} for order, each in enumerate(drawn)
+    ]
     places = {"y": word("column", "order", title=None, axis={"labelLimit": 150})}
     title = f"{change} of {found.metric} when the column is permuted"
     x = number("value", title=title, axis={"format": form, "tickCount": 5})
-    hints = tooltip(
-        column="column", value=(change, form), low=("95 % from", form), high=("to", form)
-    )
-    ink = {"condition": {"test": "datum.sure", "value": _BLUE}, "value": _GRAY}
+    numbers = {"value": (change, form), "low": ("95 % from", form), "high": ("to", form)}
+    bars = {**places, "x": x, "color": either("datum.sure", BLUE, GRAY)}
     ends = {**places, "x": number("low", title=title), "x2": {"field": "high"}}
     layers = [
-        mark("bar", {**places, "x": x, "color": ink, "tooltip": hints}),
-        mark("rule", ends, strokeWidth=2, color=_ORANGE, aria=False),
+        mark("bar", {**bars, "tooltip": tooltip(column="column", **numbers)}),
+        mark("rule", ends, strokeWidth=2, color=ORANGE, aria=False),
     ]
-    some = f"The first {len(drawn)} of {len(found.importance)} columns. "
-    caption = "" if len(drawn) == len(found.importance) else some
-    caption += f"On {found.rows:,} rows; lines are 95 % intervals, gray bars are within noise. "
-    caption += "Permuting a column that other columns can replace costs little."
-    listed = columns("text", column="column")
-    listed += columns(
-        "percent" if measure.percent else "number", value=change, low="95 % from", high="to"
-    )
+    caption = f"On {found.rows:,} rows; lines are 95 % intervals, gray bars are within noise. "
+    caption += "Columns that carry the same information share their importance."
+    if len(drawn) < len(found.importance):
+        caption = f"The first {len(drawn)} of {len(found.importance)} columns. {caption}"
+    kind, listed = "percent" if measure.percent else "number", columns("text", column="column")
+    listed += columns(kind, value=change, low="95 % from", high="to")
     every = [vars(each) for each in found.importance]
     table = Table("importance", "Importance of columns", listed, every)
     spec = chart(rows, *layers, height=20 * len(rows))
@@ -105,47 +121,46 @@ def _importance(found: Explanation) -> list[Block]:
 
 def _dependence(explanation: Explanation, found: Dependence, place: int) -> Chart:
     """Return the curve of a column of numbers or dates, or a point for each category."""
-    what, date = f"mean {found.what}", found.column in explanation.dates
+    what, is_date = f"mean {found.what}", found.column in explanation.dates
     lines = list(zip(found.classes, found.means, strict=True))[:_CLASSES]
     rows: Rows = [
         {"value": value, "at": at, "class": str(label), "order": order, "mean": mean}
         for order, (label, means) in enumerate(lines)
         for at, (value, mean) in enumerate(zip(found.values, means, strict=True))
     ]
-    if date:
+    if is_date:
         for row in rows:
             row["moment"] = 86_400_000 * row["value"]
-            row["value"] = _value(explanation, found.column, row["value"])
+            row["value"] = _text(explanation, found.column, row["value"])
     form = {"format": ".2~%"} if found.what == "probability" else {"labelExpr": TICK}
     down = number("mean", title=what, axis={"tickCount": 5, **form}, scale={"zero": False})
-    counts = found.numeric and not date
-    value: Any = (found.column, ".4~g") if counts else found.column
+    is_plain = found.numeric and not is_date
+    value: Any = (found.column, ".4~g") if is_plain else found.column
     hints = tooltip(value=value, mean=(what, ".3~g"), **{"class": "class"})
-    look: Spec = {"x": _across(found, date), "y": down, "tooltip": hints}
+    look: Spec = {"x": _across(found, is_date), "y": down, "tooltip": hints}
     if len(lines) > 1:
         legend = {"title": "class", "labelLimit": 120, "orient": "bottom", "columns": 5}
-        look["color"] = word(
-            "class", "order", scale={"range": CLASSES[: len(lines)]}, legend=legend
-        )
+        scale = {"range": CLASSES[: len(lines)]}
+        look["color"] = word("class", "order", scale=scale, legend=legend)
     if found.numeric:
         layer = mark("line", look, strokeWidth=2, point={"size": 20, "filled": True})
     else:
         layer = mark("point", look, filled=True, size=70, opacity=1)
     of = f" of {lines[0][0]}" if len(lines) == 1 else ""
-    caption = f"Mean {found.what}{of} over all rows, with this value in each of them."
-    listed = columns("number" if counts else "text", value=found.column)
+    caption = f"Mean {found.what}{of} if all rows had this value."
+    listed = columns("number" if is_plain else "text", value=found.column)
     listed += columns("text", **{"class": "class"}) + columns("number", mean=what)
     name, title = f"dependence-{place}", f"Partial dependence on {found.column}"
     table = Table(name, title, listed, rows)
-    return Chart(name, title, chart(rows, layer, height=220), caption, table, half=True)
+    return Chart(name, title, chart(rows, layer, height=220), caption, table, "half")
 
 
-def _across(found: Dependence, date: bool) -> Spec:
+def _across(found: Dependence, is_date: bool) -> Spec:
     """Return the axis of categories, of dates, or of numbers."""
     if not found.numeric:
         return word("value", "at", title=found.column, axis={"labelLimit": 90, "labelAngle": -40})
     axis: Spec = {"tickCount": 5}
-    if date:
+    if is_date:
         time = {"field": "moment", "type": "temporal", "scale": {"type": "utc"}}
         return {**time, "title": found.column, "axis": axis}
     scale = {"zero": False, "nice": False}
@@ -155,31 +170,24 @@ def _across(found: Dependence, date: bool) -> Spec:
 def _effects(found: Explanation) -> list[Block]:
     if not found.effects:
         return []
-    rows = [
-        {
-            "column": each.column,
-            "value": unit(found, each.column) if each.value is None else each.value,
-            **_by_class(each.gains),
-        }
-        for each in found.effects
-    ]
+    rows: Rows = []
+    for each in found.effects:
+        value = unit(found, each.column) if each.value is None else each.value
+        rows.append({"column": each.column, "value": value, **_by_class(each.gains)})
     listed = [*columns("text", column="column", value="value"), *_class_columns(found)]
-    text = "Change of the score per unit of a number, or for this category against the mean of the rows."
+    text = "Change of the score per unit of a number, or for a category compared with the mean row."
     title = "Coefficients in the units of the columns"
     return [Table("effects", title, listed, rows), Text(text, small=True)]
 
 
-def _deciding(found: Explanation) -> list[Block]:
+def _support_vectors(found: Explanation) -> list[Block]:
     if not found.deciding:
         return []
     rows: Rows = []
     for each in found.deciding:
         known = list(zip(found.columns, each.values, strict=False))
-        texts = [
-            f"{name} {_value(found, name, value)}"
-            for name, value in known[:_SHOWN]
-            if value is not None
-        ]
+        shown = [(name, value) for name, value in known[:_SHOWN] if value is not None]
+        texts = [f"{name} {_text(found, name, value)}" for name, value in shown]
         row = {"number": each.number, "row": None if each.row is None else each.row + 1}
         what = ", ".join(texts + ["..."] * (len(known) > _SHOWN))
         rows.append({**row, "label": each.label, **_by_class(each.coefficients), "what": what})
@@ -199,7 +207,7 @@ def _class_columns(found: Explanation) -> list[tuple[str, str, str]]:
     return [(f"class {place}", f"for {label}", "number") for place, label in labels]
 
 
-def _value(found: Explanation, column: str, value: Any) -> str:
+def _text(found: Explanation, column: str, value: Any) -> str:
     if column in found.dates:
         from pegasos.program.tables.dates import day
 
@@ -208,10 +216,10 @@ def _value(found: Explanation, column: str, value: Any) -> str:
 
 
 def unit(found: Explanation, column: str) -> str:
-    """Return the unit of a coefficient in words."""
+    """Return the unit of a coefficient."""
     return "per day" if column in found.dates else "per unit"
 
 
 def metric_loss(found: Explanation, value: float) -> str:
-    """Return a loss of the metric as people read it."""
+    """Return the text of a loss of the metric."""
     return f"{100 * value:.2f} %" if measure_of(found.metric).percent else f"{value:.4g}"

@@ -3,65 +3,126 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
+
+from pegasos.learners.one_vs_one import pair_names
 from pegasos.program.pages.blocks import Block, Chart, Table, columns
-from pegasos.program.pages.vega import (
-    CLASSES,
-    TICK,
-    Rows,
-    Spec,
-    calculated,
-    chart,
-    mark,
-    number,
-    tooltip,
-    word,
-)
-from pegasos.program.records.pages import Certificate, Curve
+from pegasos.program.pages.labeled_rows import brief
+from pegasos.program.pages.vega import CLASSES, TICK, Rows, Spec, chart, mark, number, tooltip, word
+from pegasos.program.tables.labels import label_texts
+from pegasos.search.anatomy import anatomy
 
 _LINE: Spec = {"strokeWidth": 2, "point": {"size": 14, "filled": True}}
-#: Numbers that fall by a larger factor are drawn on a logarithmic scale.
+#: Ratio of values from which on an axis is logarithmic.
 _WIDE = 10.0
+#: Points of a curve, and rows of its table.
+_POINTS, _ROWS = 300, 1000
 
 
-def learning_blocks(curves: list[Curve], certificates: list[Certificate]) -> list[Block]:
-    """Return a chart for each recorded curve, and the table of certificates."""
-    blocks: list[Block] = []
+@dataclass(frozen=True)
+class Curve:
+    """Convergence history against steps or epochs, with lower bounds of its values if known."""
+
+    what: str
+    unit: str
+    steps: list[int]
+    values: list[float]
+    bounds: list[float] = field(default_factory=list)
+
+
+def curves_of(learner: Any) -> list[Curve]:
+    """Return the recorded curves of a learner.
+
+    These are objective, lower bound and gap; or else the mean loss of drawn examples, or the
+    largest gap.
+    """
+    declaration = learner.declaration
+    course = getattr(learner, declaration.fitted_course or "", ())
+    if len(course) > 1:
+        return _objective_curves(course, len(learner.intercept_))
+    recorded, found = declaration.fitted_arrays, []
+    what = {"loss_curve_": "mean loss of the drawn examples"}
+    what["gap_curve_"] = "largest relative duality gap"
+    for name, title in what.items():
+        values = np.asarray(getattr(learner, name) if name in recorded else [], dtype=np.float64)
+        if not len(values):
+            continue
+        values = values.reshape(len(values), -1)
+        line = values.max(axis=1) if name == "gap_curve_" else values.mean(axis=1)
+        stepped = name == "loss_curve_" and "loss_curve_steps_" in recorded
+        at = np.asarray(learner.loss_curve_steps_) if stepped else np.arange(1, len(line) + 1)
+        known = np.flatnonzero(np.isfinite(line))[:: max(1, len(line) // _POINTS)]
+        if len(known) > 1:
+            unit, steps = "step" if stepped else "epoch", at[known].astype(int).tolist()
+            found.append(Curve(title, unit, steps, brief(line[known].tolist())))
+    return found
+
+
+def _objective_curves(course: Any, predictors: int) -> list[Curve]:
+    """Return the objective with its best lower bound so far (at least 0), and the gap."""
+    steps, objectives = course[:, 0].astype(int).tolist(), course[:, 1]
+    bounds = np.maximum.accumulate(np.maximum(course[:, 2], 0.0))
+    gaps = np.maximum(0.0, objectives - bounds) / np.maximum(objectives, 1e-300)
+    what = "objective" if predictors == 1 else f"objective, mean of {predictors} predictors"
+    lists = brief(objectives.tolist(), 6), brief(bounds.tolist(), 6)
+    unit = "epoch or round"
+    gap = Curve("relative duality gap", unit, steps, brief(gaps.tolist()))
+    return [Curve(what, unit, steps, *lists), gap]
+
+
+def learning_blocks(estimator: Any) -> list[Block]:
+    """Return the curves of a fitted model, and the table of its certificates."""
+    learner = anatomy(estimator, fitted=True).learner
+    return [*curve_blocks(curves_of(learner)), *_certificates(estimator, learner)]
+
+
+def curve_blocks(curves: list[Curve]) -> list[Chart]:
+    """Return a chart for each curve."""
+    blocks = []
     for place, curve in enumerate(curves, start=1):
         rows: Rows = [{"x": x, "y": y} for x, y in zip(curve.steps, curve.values, strict=True)]
         for row, bound in zip(rows, curve.bounds, strict=False):
             row["bound"] = bound
+        name, title = f"curve-{place}", curve.what[0].upper() + curve.what[1:]
         listed = columns("number", x=curve.unit, y=curve.what, bound="certified lower bound")
-        title = curve.what[0].upper() + curve.what[1:]
-        table = Table(f"curve-{place}", title, listed, rows[:1000])
-        caption = "Dashed: certified lower bound." if curve.bounds else ""
-        chart = curve_chart(rows, curve.unit, curve.what)
-        blocks.append(Chart(f"curve-{place}", title, chart, caption, table, half=True))
-    return [*blocks, *_certificates(certificates)]
+        table = Table(name, title, listed, rows[:_ROWS])
+        caption = "Dashed: lower bound." if curve.bounds else ""
+        spec = curve_chart(rows, curve.unit, curve.what)
+        blocks.append(Chart(name, title, spec, caption, table, "half"))
+    return blocks
 
 
-def _certificates(found: list[Certificate]) -> list[Block]:
-    rows = [
-        {**vars(each), "gap": (each.objective - each.bound) / max(abs(each.objective), 1e-300)}
-        for each in found
+def _certificates(estimator: Any, learner: Any) -> list[Block]:
+    """Return the objective of each predictor and its certified lower bound, if there is one."""
+    if "dual_objective_" not in learner.declaration.fitted_arrays or not np.isfinite(learner.gap_):
+        return []
+    labels = label_texts(estimator.classes_).tolist()
+    names = pair_names(labels) if learner.has_pairs(labels) else labels
+    both = np.column_stack([np.ravel(learner.objective_), np.ravel(learner.dual_objective_)])
+    names = names[1:] if len(both) == 1 else names
+    rows: Rows = [
+        {"of": name, "objective": p, "bound": d, "gap": (p - d) / max(abs(p), 1e-300)}
+        for name, (p, d) in zip(names, both.astype(float).tolist(), strict=True)
     ]
-    listed = columns("text", of="class")
-    listed += columns(
-        "number", objective="objective", bound="certified lower bound", gap="relative gap"
-    )
-    title = "Objective and certified lower bound"
-    return [Table("certificates", title, listed, rows)] if rows else []
+    listed = columns("text", of="class") + columns("number", objective="objective")
+    listed += columns("number", bound="certified lower bound", gap="relative gap")
+    return [Table("certificates", "Objective and certified lower bound", listed, rows)]
+
+
+# -- charts ----------------------------------------------------------------------------------------
 
 
 def curve_chart(rows: Rows, x: str, y: str) -> Spec:
-    """Return a recorded number against steps or epochs, with its lower bound (dashed) if there is one."""
+    """Return a number against steps or epochs, with its lower bound (dashed) if there is one."""
     across = {"x": _steps(rows, x)}
     if "bound" not in rows[0]:
         down = number("y", **_falling([row["y"] for row in rows], y))
         hints = tooltip(x=(x, ","), y=(y, ".4~g"))
-        return chart(
-            rows, mark("line", {**across, "y": down, "tooltip": hints}, **_LINE), height=240
-        )
+        line = mark("line", {**across, "y": down, "tooltip": hints}, **_LINE)
+        return chart(rows, line, height=240)
     least, most = min(row["y"] for row in rows), max(row["y"] for row in rows)
     floor = least / 30 if _is_wide([least, most]) else 0.0  # a bound near zero is drawn there
     limits = _falling([max(floor, row["bound"]) for row in rows] + [most], y)
@@ -74,9 +135,8 @@ def curve_chart(rows: Rows, x: str, y: str) -> Spec:
         mark("line", above, **_LINE),
         mark("line", below, **_LINE, strokeDash=[6, 3]),
     ]
-    return chart(
-        rows, *layers, height=240, transform=calculated(lower=f"max(datum.bound, {floor:.4g})")
-    )
+    lower = {"calculate": f"max(datum.bound, {floor:.4g})", "as": "lower"}
+    return chart(rows, *layers, height=240, transform=[lower])
 
 
 def times(rows: Rows, x: str, y: str, line: str) -> Spec:
@@ -108,7 +168,7 @@ def _is_wide(values: list[float]) -> bool:
 
 
 def _falling(values: list[float], title: str) -> Spec:
-    """Return a linear axis, or a logarithmic one with a tick per power of ten, or three where there are few powers."""
+    """Return a linear axis, or a logarithmic one with one or three ticks per power of ten."""
     axis: Spec = {"labelExpr": TICK, "labelOverlap": "greedy"}
     if not _is_wide(values):
         scale = {"type": "linear", "zero": False, "nice": True}
@@ -116,9 +176,7 @@ def _falling(values: list[float], title: str) -> Spec:
     low, high = min(values), max(values)
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     factors = (1,) if math.log10(high / low) > 3 else (1, 2, 5)
-    marks = (factor * 10.0**power for power in powers for factor in factors)
-    shown = [
-        float(f"{each:.3g}") for each in marks if low <= each * 1.0001 and each <= high * 1.0001
-    ]
+    marks = (float(f"{factor * 10.0**power:.3g}") for power in powers for factor in factors)
+    ticks = [each for each in marks if low <= each * 1.0001 and each <= high * 1.0001]
     scale = {"type": "log", "nice": False}
-    return {"title": title, "scale": scale, "axis": {**axis, "values": shown}}
+    return {"title": title, "scale": scale, "axis": {**axis, "values": ticks}}

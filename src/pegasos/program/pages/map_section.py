@@ -1,9 +1,18 @@
-"""Section with a sample of rows in two dimensions, by class and by error."""
+"""Section with rows in two dimensions, by class and by error."""
 
 from __future__ import annotations
 
-from pegasos.program.pages.blocks import Block, Chart, Table
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from pegasos.engine.runtime.threads import single_threaded_blas
+from pegasos.program.pages.blocks import Block, Chart, Table, columns
+from pegasos.program.pages.labeled_rows import LabeledRows, brief, sample
 from pegasos.program.pages.vega import (
+    GRAY,
+    ORANGE,
     Rows,
     Spec,
     chart,
@@ -14,40 +23,77 @@ from pegasos.program.pages.vega import (
     tooltip,
     word,
 )
-from pegasos.program.records.pages import PageRecord
 
+Array = np.ndarray[Any, Any]
+
+#: Rows of a map. Of sparse rows with more columns than this no map is drawn.
+MAP_ROWS, SPARSE_COLUMNS = 2000, 2000
 #: Labels up to this length are drawn themselves.
 _SHORT = 2
-_COLUMNS = [
-    ("row", "row", "number"),
-    ("class", "class", "text"),
-    ("x", "x", "number"),
-    ("y", "y", "number"),
-    ("verdict", "predicted", "text"),
-]
 
 
-def map_blocks(record: PageRecord) -> list[Block]:
-    """Return the map in the colors of classes, and in those of right and wrong predictions."""
-    place = record.rows.map
-    if place is None:
+def map_blocks(rows: LabeledRows, wrong: Array, tsne: bool) -> list[Block]:
+    """Return the map in the colors of classes, and the same map with misclassified rows marked."""
+    found = place_rows(rows, tsne)
+    if found is None:
         return []
-    names, rows = record.data.classes, []
-    known = zip(place.rows, place.classes, place.places, place.wrong, strict=True)
-    for row, code, (x, y), wrong in known:
-        verdict = "wrong" if wrong else "right"
-        one = {"row": row + 1, "class": names[code], "order": code, "x": x, "y": y}
-        rows.append({**one, "wrong": wrong, "verdict": verdict})
-    size = f"{len(rows):,} rows"
-    if len(rows) < place.of:
-        size = f"a sample of {len(rows):,} of {place.of:,} rows"
-    table = Table("map", "The map", _COLUMNS, rows[:200])
-    title, spec = "Map of rows, by class", _by_class(rows, len(names))
-    crosses = "The same places; crosses are misclassified rows."
+    method, places, shown = found
+    points: Rows = []
+    for row, (x, y) in zip(shown.tolist(), brief(places.tolist()), strict=True):
+        code = int(rows.codes[row])
+        point = {"row": rows.number(row), "class": rows.names[code], "order": code, "x": x, "y": y}
+        is_wrong = bool(wrong[row])
+        points.append({**point, "wrong": is_wrong, "verdict": "wrong" if is_wrong else "right"})
+    size = f"{len(points):,} rows"
+    if len(points) < len(rows):
+        size = f"a sample of {len(points):,} of {len(rows):,} rows"
+    listed = columns("number", row="row") + columns("text", **{"class": "class"})
+    listed += columns("number", x="x", y="y") + columns("text", verdict="predicted")
+    table = Table("map", "The map", listed, points[:200])
+    title, spec = "Map of rows, by class", _by_class(points, len(rows.names))
+    crosses = "The same map; crosses are misclassified rows."
     return [
-        Chart("map-classes", title, spec, f"By {place.method}: {size}.", table, half=True),
-        Chart("map-errors", "Map of rows, by error", _by_error(rows), crosses, half=True),
+        Chart("map-classes", title, spec, f"By {method}: {size}.", table, "half"),
+        Chart("map-errors", "Map of rows, by error", _by_error(points), crosses, layout="half"),
     ]
+
+
+def place_rows(
+    rows: LabeledRows, tsne: bool, most: int = MAP_ROWS
+) -> tuple[str, Array, Array] | None:
+    """Return method, places and numbers of a sample of rows in two dimensions.
+
+    Two features are shown as they are; of more features t-SNE of scaled features, or two principal
+    components. None if there are too few rows or features.
+    """
+    X = rows.dataset.X
+    if sparse.issparse(X) and X.shape[1] > SPARSE_COLUMNS:
+        return None
+    shown = sample(len(rows), most)
+    X, _ = rows.numbers(shown)
+    if len(shown) < 3 or X.shape[1] < 2:
+        return None
+    if X.shape[1] == 2:
+        return "two features", X, shown
+    Z, _, _ = rows.scaled(X)
+    method = "principal components"
+    with single_threaded_blas():
+        left, sizes, _ = np.linalg.svd(Z, full_matrices=False)
+        places = left[:, :2] * sizes[:2]
+        if tsne and len(shown) >= 30:
+            method, places = "t-SNE", _tsne(left[:, :30] * sizes[:30])
+    return method, 100 * places / (np.abs(places).max() or 1.0), shown
+
+
+def _tsne(X: Array) -> Array:
+    """Return t-SNE of rows; 30 components keep the neighborhoods, at a fraction of the time."""
+    from sklearn.manifold import TSNE
+    from threadpoolctl import threadpool_limits
+
+    perplexity = max(5.0, min(30.0, len(X) / 5))
+    learner = TSNE(init="pca", random_state=0, perplexity=perplexity, max_iter=500)
+    with threadpool_limits(1):  # its threads wait for each other on a busy machine
+        return np.asarray(learner.fit_transform(X), dtype=np.float64)
 
 
 def _places() -> Spec:
@@ -69,9 +115,9 @@ def _by_class(rows: Rows, classes: int) -> Spec:
 
 
 def _by_error(rows: Rows) -> Spec:
-    """Return right rows pale, and wrong ones large and drawn last."""
+    """Return correct rows pale, and wrong ones large and drawn last."""
     domain, wrong = ["right", "wrong"], "datum.verdict === 'wrong'"
-    colors = {"domain": domain, "range": ["#9aa5b1", "#d55e00"]}
+    colors = {"domain": domain, "range": [GRAY, ORANGE]}
     shapes = {"domain": domain, "range": ["circle", "cross"]}
     looks = {
         "color": word("verdict", scale=colors, legend=None),

@@ -2,52 +2,164 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from pegasos.program.pages.blocks import Block, Code, Facts, Section, Tiles
-from pegasos.program.pages.common_sections import common_sections
-from pegasos.program.pages.confusion_section import confusion_blocks
-from pegasos.program.pages.decision_section import decision_blocks
+import numpy as np
+
+from pegasos.explaining import Explanation
+from pegasos.program.modelfile import read_model
+from pegasos.program.pages.blocks import Block, Code, Facts, Section, Text, Tiles
+from pegasos.program.pages.data_section import Separation, class_chart, data_blocks
+from pegasos.program.pages.decision_section import decision_blocks, model_rates
 from pegasos.program.pages.error_section import error_table, error_tile, honest_tile
-from pegasos.program.pages.explanation_section import explanation_blocks
-from pegasos.program.pages.wording import cost_text, data_text, duration, number_text
-from pegasos.program.records.pages import ModelRecord, PageRecord
-from pegasos.program.terminal.reproduction import next_commands
+from pegasos.program.pages.explanation_section import explain_rows, explanation_blocks
+from pegasos.program.pages.labeled_rows import LabeledRows, as_dataset, part_of
+from pegasos.program.pages.map_section import map_blocks
+from pegasos.program.pages.model_sections import model_sections
+from pegasos.program.pages.page import Page
+from pegasos.program.pages.panel_section import model_panel
+from pegasos.program.pages.reproduction_section import reproduction_blocks
+from pegasos.program.pages.values import cost_text, count, duration, kernel_text, number_text
+from pegasos.program.records.models import LearnerFacts, ModelCard, learner_facts
+from pegasos.program.records.runs import ErrorCount
+from pegasos.program.scoring import scores_of
+from pegasos.program.tables.dataset import Dataset
+from pegasos.program.tables.row_hashes import hash_rows, split_known
+from pegasos.search.anatomy import anatomy
+from pegasos.search.settings import Setting
+
+#: Rows with their positions in the source, and training rows with theirs.
+_NewRows = tuple[Dataset | None, Any, tuple[Dataset, Any] | None, str]
 
 
-def build(record: PageRecord) -> tuple[str, str, list[Section]]:
-    """Return title, subtitle and sections."""
-    model = record.model
-    assert model is not None
-    file, source = model.file, record.data.source
-    following: list[Block] = (
-        [] if file is None else [Code("What to do next", "\n".join(next_commands(file, source)))]
-    )
-    summary = [
-        *_tiles(record),
-        *following,
-        Facts(_facts(model)),
-        *error_table(record.errors, "Errors", folded=True),
-    ]
+def report_model(
+    estimator: Any,
+    dataset: Dataset | None,
+    *,
+    rows: Any = None,
+    positions: Any = None,
+    training: tuple[Dataset, Any] | None = None,
+    kind: str = "these rows",
+    card: ModelCard | None = None,
+    file: str | None = None,
+    explanation: Explanation | None = None,
+    tsne: bool = True,
+    source: str | None = None,
+    command: str | None = None,
+    seconds: float | None = None,
+    positive: str | None = None,
+    versions: dict[str, str] | None = None,
+) -> Page:
+    """Return the page of a fitted learner or pipeline, evaluated on labeled rows if there are any.
+
+    Parameters
+    ----------
+    estimator : learner or pipeline
+        The model.
+    dataset : Dataset, optional
+        Rows to evaluate it on.
+    rows : array or frame, optional
+        The rows in the form that the model takes, if not that of the data set.
+    positions : array, optional
+        Row of the source for each row.
+    training : tuple, optional
+        Training rows and their numbers, among which support vectors are found.
+    kind : str
+        Name of the rows in sentences.
+    card, file : ModelCard and str, optional
+        Card and name of the model's file.
+    explanation : Explanation, optional
+        Replaces the one computed here.
+    tsne : bool, default=True
+        Whether to draw the map by t-SNE, which takes seconds.
+    source, command, seconds, positive, versions
+        Facts: name of the data on a command line, command and time of the fit, text of the
+        positive class, and versions used.
+    """
+    card = ModelCard() if card is None else card
+    learner: Any = anatomy(estimator, fitted=True).learner
+    found = learner_facts(estimator, card.learned_rows)
+    kernel = kernel_text(None if learner.kernel is None else learner.kernel_)
+    refit = "" if card.refitted_rows is None else " rows, before the refit on all rows"
+    errors = {f"{name}{refit}": each for name, each in card.errors.items()}
+    seed = learner.random_state if card.split is None else card.split.seed
+    labeled, middle = None, list[Section]()
+    if dataset is not None and dataset.y is not None:
+        labeled = LabeledRows.of(dataset, positions, estimator.classes_)
+        explanation = explanation or explain_rows(estimator, dataset, rows, training)
+        errors[kind], middle = _evaluated(
+            estimator, labeled, rows, kind, explanation, positive, tsne
+        )
+    elif card.classes:
+        chart: list[Block] = [class_chart(list(card.classes), list(card.classes.values()))]
+        middle = [Section("rows", "The data", chart)]
+    else:
+        text = "No confusion matrix: no rows were given. Use pegasos.report(model, X, y)."
+        note: list[Block] = [Text(text, small=True)]
+        middle = [Section("cell", "Confusion matrix and mistakes", note)]
+    summary: list[Block] = [*_tiles(errors, card)]
+    if file is not None:
+        from pegasos.program.terminal.reproduction import next_commands
+
+        summary.append(Code("Next steps", "\n".join(next_commands(file, source))))
+    summary += [Facts(_facts(found, kernel)), *error_table(errors, "Errors", folded=True)]
+    seed = seed if isinstance(seed, int) else None
+    again = reproduction_blocks(Setting.of(estimator), command, seed, seconds, versions)
     sections = [
         Section("summary", "Summary", summary),
-        Section("cell", "Confusion matrix and mistakes", confusion_blocks(record)),
-        Section("decisions", "Thresholds", decision_blocks(record)),
-        Section("explanation", "Which columns matter", explanation_blocks(record.explanation)),
-        *common_sections(record, model.setting),
+        *middle,
+        *model_sections(estimator, labeled),
+        Section("again", "Reproduce this model", again),
     ]
-    took = f", fitted in {duration(record.seconds)}" if record.seconds else ""
-    seen = "; evaluated on" if record.kept else ", for"
-    subtitle = f"{model.facts.learner}, {model.kernel}{took}{seen} {data_text(record.data)}."
-    return model.file or f"{record.data.name}: a model", subtitle, sections
+    took = f", fitted in {duration(seconds)}" if seconds else ""
+    name = "a model" if dataset is None else dataset.name
+    if dataset is None and card.data is not None:
+        name = f"trained on {card.data.name}, {count(card.data.rows, 'row')}"
+    elif dataset is not None:
+        name = f"evaluated on {name}, {count(len(dataset), 'row')}"
+    subtitle = f"{found.learner}, {kernel}{took}; {name}."
+    return Page(file or "A model of pegasos", subtitle, sections)
 
 
-def _facts(model: ModelRecord) -> dict[str, Any]:
-    facts = model.facts
+def _evaluated(
+    estimator: Any,
+    labeled: LabeledRows,
+    rows: Any,
+    kind: str,
+    explanation: Explanation | None,
+    positive: str | None,
+    tsne: bool,
+) -> tuple[ErrorCount, list[Section]]:
+    """Return the error on labeled rows, and the sections that show it."""
+    learner: Any = anatomy(estimator, fitted=True).learner
+    dataset, codes, classes = labeled.dataset, labeled.codes, estimator.classes_
+    found = scores_of(estimator, dataset if rows is None else replace(dataset, X=rows))
+    predicted = labeled.encode(learner.labels_of(found))
+    same = labeled.encode(classes).tolist() == list(range(len(labeled.names)))
+    scores = found.astype(np.float64).reshape(len(codes), -1) if same else None
+    rates, wrong, ranked = None, predicted != codes, Separation(labeled)
+    if found.ndim == 1 and len(np.unique(codes)) == 2 and same:
+        named = None if positive is None else classes.tolist()[labeled.names.index(positive)]
+        rates = model_rates(found, codes, classes, learner.threshold_, named)
+    guess = float(np.mean(codes != np.bincount(codes).argmax()))
+    decisions = decision_blocks(None, None, rates, f"Counted on {kind}.")
+    panel = model_panel(labeled, ranked, predicted, scores)
+    return ErrorCount.counted(len(codes), int(wrong.sum()), guess), [
+        Section("cell", "Confusion matrix and mistakes", panel),
+        Section("decisions", "Thresholds", decisions),
+        Section("explanation", "Which columns matter", explanation_blocks(explanation)),
+        Section("map", "Map of the rows", map_blocks(labeled, wrong, tsne)),
+        Section("rows", "The data", data_blocks(labeled, ranked)),
+    ]
+
+
+def _facts(facts: LearnerFacts, kernel: str) -> dict[str, Any]:
     return {
         "model": facts.model,
         "class": facts.learner,
-        "kernel": model.kernel,
+        "kernel": kernel,
         "λ": None if facts.lam is None else number_text(facts.lam) + cost_text(facts.cost),
         facts.unit: facts.count,
         "support vectors": facts.support_vectors,
@@ -55,12 +167,52 @@ def _facts(model: ModelRecord) -> dict[str, Any]:
     }
 
 
-def _tiles(record: PageRecord) -> list[Block]:
+def _tiles(errors: dict[str, ErrorCount], card: ModelCard) -> list[Block]:
     """Return the errors on all kinds of rows, training rows last."""
-    known = {name: each for name, each in record.errors.items() if each.error is not None}
+    known = {name: each for name, each in errors.items() if each.error is not None}
     baseline = next((each.guess for each in known.values() if each.guess is not None), None)
-    tiles = honest_tile(record.honest, baseline)
+    tiles = honest_tile(card.honest, baseline)
     for name in sorted(known, key=lambda name: "training" in name):
-        heading = f"Error on {name}" if name.endswith("rows") else f"Error on {name} rows"
+        heading = f"Error on {name}" if "rows" in name else f"Error on {name} rows"
         tiles.append(error_tile(heading, known[name]))
     return [Tiles(tiles)] if tiles else []
+
+
+# -- model files -----------------------------------------------------------------------------------
+
+
+def report_file(path: Path, X: Any, y: Any, facts: dict[str, Any]) -> Page:
+    """Return the page of a model file, from its card, and on rows if there are any."""
+    file = read_model(path)
+    card = ModelCard.read(file.card)
+    names = file.feature_names if card.columns is None else [each.name for each in card.columns]
+    name = path.name if card.data is None else card.data.name
+    known: dict[str, Any] = {"name": name, "columns": names, "image": card.image}
+    known |= {"command": card.command, "seconds": card.seconds, "positive": card.positive}
+    given = {**known, **facts}
+    dataset, positions, training, kind = _new_rows(as_dataset(X, y, given), file.rows)
+    created = {} if card.created is None else {"date": card.created[:10]}
+    return report_model(
+        file.estimator,
+        dataset,
+        positions=positions,
+        kind=kind,
+        card=card,
+        file=path.name,
+        versions={**created, **file.versions},
+        **{"training": training, **given},
+    )
+
+
+def _new_rows(dataset: Dataset | None, trained: Any) -> _NewRows:
+    """Return the rows without training rows, on which mistakes say little, and their name."""
+    if dataset is None or dataset.y is None or trained is None:
+        return dataset, None, None, "these rows"
+    known = split_known(hash_rows(dataset.X, dataset.y), trained)
+    if known.all():
+        return dataset, None, (dataset, np.arange(len(known))), "these training rows"
+    new = np.flatnonzero(~known)
+    if not known.any():
+        return dataset, new, None, "these new rows"
+    own = np.flatnonzero(known)
+    return part_of(dataset, new), new, (part_of(dataset, own), own), "the new ones of these rows"

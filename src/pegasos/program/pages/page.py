@@ -1,4 +1,4 @@
-"""Build pages: HTML for browsers and Jupyter, and tables and figures as files."""
+"""Pages: HTML for browsers and Jupyter, tables and figures as files, and report.json of a run."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from pegasos.program.files import write_bytes, write_text
-from pegasos.program.pages import model_page, rendering, study_page, sweep_page
-from pegasos.program.pages.blocks import Block, Section, Table
-from pegasos.program.pages.html_page import HtmlPage
-from pegasos.program.pages.run_folders import read_run
-from pegasos.program.records.pages import PageRecord
+from pegasos.program.pages.blocks import KINDS, Block, Section, Table
+from pegasos.program.pages.rendering import HtmlPage, render
+from pegasos.program.records import codec
 from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.messages import plain
-from pegasos.studies.results import StudyResult
 
-#: The look of charts in files: black on white, whatever the page's reader prefers.
+#: Page of a run of tune, without its rendering.
+NAME = "report.json"
+#: Files of a run folder that are read for its page.
+RECORDS = (NAME, "results.json", "summary.json")
+#: Config of charts in files: black on white, whatever the reader of the page prefers.
 _ON_PAPER = {
     "background": "white",
     "font": "sans-serif",
@@ -26,131 +27,168 @@ _ON_PAPER = {
 
 
 class Page(HtmlPage):
-    """Page of sections: `html`, `save(path)` for the page alone, `write(folder)` with figures and tables."""
+    """Page of sections.
+
+    `html` is its text, `save(path)` writes the page alone, and `write(folder)` also figures and
+    tables.
+    """
 
     def __init__(self, title: str, subtitle: str, sections: list[Section]) -> None:
-        super().__init__(title, rendering.render(title, subtitle, sections))
-        self.sections = sections
+        self.subtitle, self.sections = subtitle, [each for each in sections if each.blocks]
+        super().__init__(title, render(title, subtitle, self.sections))
 
     def write(self, folder: str | Path, figures: bool = False, name: str = "report.html") -> Path:
-        """Write the page, and with `figures` its charts as PNG, SVG and PDF and its tables as CSV, Markdown and LaTeX."""
+        """Write the page, and with `figures` its charts and tables as files."""
         path = self.save(Path(folder) / name)
         if figures:
             self.write_figures(path.parent / "figures")
         return path
 
-    def write_figures(self, folder: Path) -> list[Path]:
-        """Write all charts and tables as files; a chart takes about a second."""
-        written = []
+    def write_figures(self, folder: Path) -> None:
+        """Write charts as PNG, SVG and PDF, and tables as CSV, Markdown and LaTeX.
+
+        A chart takes about a second.
+        """
         for table in self.tables():
-            for ending, text in (
-                ("csv", table.as_csv()),
-                ("md", table.as_markdown()),
-                ("tex", table.as_latex()),
-            ):
-                written.append(folder / f"{_slug(table.name)}.{ending}")
-                write_text(written[-1], text)
+            path = folder / _slug(table.name)
+            write_text(path.with_name(f"{path.name}.csv"), table.as_csv())
+            write_text(path.with_name(f"{path.name}.md"), table.as_markdown())
+            write_text(path.with_name(f"{path.name}.tex"), table.as_latex())
         for name, spec in self.charts().items():
-            written += _write_chart(folder / _slug(name), spec)
-        return written
+            _write_chart(folder / _slug(name), spec)
 
     def charts(self) -> dict[str, dict[str, Any]]:
-        """Return every chart of the page by its name."""
+        """Return all charts of the page by name."""
         return {name: spec for block in self._blocks() for name, spec in block.charts().items()}
 
     def tables(self) -> list[Table]:
-        """Return all tables, including those behind charts."""
+        """Return all tables of the page, including those behind charts."""
         return [table for block in self._blocks() for table in block.tables() if table.rows]
+
+    def section(self, name: str) -> Section:
+        """Return a section by its name."""
+        return next(each for each in self.sections if each.name == name)
 
     def _blocks(self) -> list[Block]:
         return [block for section in self.sections for block in section.blocks]
 
+    def save_json(self, folder: str | Path) -> Path:
+        """Write report.json, from which `read_page` makes the page again."""
+        sections = [
+            {
+                "name": section.name,
+                "title": section.title,
+                "blocks": [{"kind": each.kind, **codec.to_json(each)} for each in section.blocks],
+            }
+            for section in self.sections
+        ]
+        found = {"title": self.title, "subtitle": self.subtitle, "sections": sections}
+        return codec.save(Path(folder) / NAME, found)
 
-def make_page(record: PageRecord | StudyResult) -> Page:
-    """Return the page of a record."""
-    if isinstance(record, StudyResult):
-        return Page(*study_page.build(record))
-    return Page(*(sweep_page if record.kind == "tune" else model_page).build(record))
+
+def read_page(folder: Path) -> Page:
+    """Return the page of a run folder, whose files may be damaged or inconsistent."""
+    try:
+        return _read_page(folder)
+    except (BadData, OSError, MemoryError):
+        raise
+    except Exception as error:
+        what = f"{type(error).__name__}: {plain(error)}"
+        raise BadData(
+            f"{folder}: its files do not fit together ({what}). "
+            "Run the command that wrote them again."
+        ) from error
+
+
+def _read_page(folder: Path) -> Page:
+    if (folder / "results.json").is_file():
+        from pegasos.program.pages.study_page import study_page
+        from pegasos.studies.results import StudyResult
+
+        return study_page(codec.load(StudyResult, folder / "results.json"))
+    if (folder / NAME).is_file():
+        where = str(folder / NAME)
+        found = codec.load(dict[str, Any], folder / NAME)
+        kinds = {"title": str, "subtitle": str, "sections": list[dict[str, Any]]}
+        title, subtitle, listed = (
+            codec.from_json(kind, found.get(name), where) for name, kind in kinds.items()
+        )
+        sections = [
+            Section(
+                each["name"], each["title"], [_read_block(one, where) for one in each["blocks"]]
+            )
+            for each in listed
+        ]
+        return Page(title, subtitle, sections)
+    if (folder / "summary.json").is_file():
+        from pegasos.program.pages.sweep_page import record_page
+        from pegasos.program.records.runs import TuneRecord
+
+        return record_page(codec.load(TuneRecord, folder / "summary.json"))
+    raise BadData(
+        f"{folder} holds no results: a run of tune or study leaves results.json or summary.json "
+        "in its folder."
+    )
+
+
+def _read_block(found: Any, where: str) -> Block:
+    kind = KINDS.get(str(found.get("kind"))) if isinstance(found, dict) else None
+    if kind is None:
+        raise codec.OtherVersion(where, "a block of an unknown kind")
+    return codec.from_json(kind, found, where)
 
 
 def report(thing: Any, X: Any = None, y: Any = None, **facts: Any) -> Page:
-    """Return a page about a fitted SweepCV, learner or pipeline, the folder of a run, or a model file.
+    """Return a page about a fitted search or model, the folder of a run, or a model file.
 
     Parameters
     ----------
     thing : SweepCV, learner, pipeline, str or Path
-        What the page is about.
+        Subject of the page.
     X, y : arrays or frames, default=None
-        Rows that a sweep was fitted to, or rows on which a model is evaluated; with them the page has confusion matrices,
-        mistakes, a map and statistics of features.
+        Rows that a sweep was fitted to, or rows on which a model is evaluated; with them the page
+        has confusion matrices, mistakes, a map and statistics of features.
     **facts
-        Facts for the text of the page: name (of the data), source (a file or a named set, for command lines), columns (names
-        of features), image (height, width), seconds, command.
+        Facts for the text of the page: name (of the data), source (a file or a named set, for
+        command lines), columns (names of features), image (height, width), seconds, command.
 
     Returns
     -------
     Page
-        Jupyter displays it; `save(path)` writes it, `write(folder, figures=True)` also writes its figures and tables.
+        Jupyter displays it; `save(path)` writes it, `write(folder, figures=True)` also writes its
+        figures and tables.
     """
     if not isinstance(thing, str | Path):
-        return make_page(_record_fitted(thing, X, y, facts))
+        from pegasos.program.pages.fitted import report_fitted
+
+        return report_fitted(thing, X, y, facts)
     path = Path(thing)
     if not path.exists():
         raise BadData(
             f"{path} does not exist: give the folder of a run of tune or study, or a model file."
         )
     if path.is_dir():
-        return _read_page(path)
-    from pegasos.program.pages.model_files import read_model_file
+        return read_page(path)
+    from pegasos.program.pages.model_page import report_file
 
-    return make_page(read_model_file(path, X, y, facts))
-
-
-def _record_fitted(thing: Any, X: Any, y: Any, facts: dict[str, Any]) -> PageRecord:
-    """Return the record of a fitted search, learner or pipeline; imports are local because pages of records do not need them."""
-    from pegasos.program.pages.fitted_facts import check_shown
-    from pegasos.program.pages.recording import record_model, record_sweep
-    from pegasos.program.pages.row_samples import as_dataset
-    from pegasos.search.sweep import SweepCV
-
-    check_shown(
-        thing, "report shows a SweepCV, a learner of pegasos, a folder of a run or a model file"
-    )
-    record = record_sweep if isinstance(thing, SweepCV) else record_model
-    return record(thing, as_dataset(X, y, facts), **facts)
-
-
-def _read_page(folder: Path) -> Page:
-    """Return the page of a run folder, whose records may be damaged or inconsistent."""
-    try:
-        return make_page(read_run(folder))
-    except (BadData, OSError, MemoryError):
-        raise
-    except Exception as error:
-        what = f"{type(error).__name__}: {plain(error)}"
-        raise BadData(
-            f"{folder}: its records do not fit together ({what}). Run the command that wrote them again."
-        ) from error
+    return report_file(path, X, y, facts)
 
 
 def write_report(folder: str | Path, figures: bool = False) -> Path:
     """Write report.html into the folder of a run of tune or study; return its path."""
-    return make_page(read_run(Path(folder))).write(folder, figures=figures)
+    return read_page(Path(folder)).write(folder, figures=figures)
 
 
 def _slug(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9.=-]+", "-", name).strip("-.")[:80] or "figure"
 
 
-def _write_chart(path: Path, spec: dict[str, Any]) -> list[Path]:
+def _write_chart(path: Path, spec: dict[str, Any]) -> None:
     import vl_convert
 
     drawn = {**spec, "width": 480} if spec.get("width") == "container" else spec
-    svg, png, pdf = (path.with_name(f"{path.name}.{ending}") for ending in ("svg", "png", "pdf"))
-    picture = vl_convert.vegalite_to_svg(
-        drawn, config=_ON_PAPER
-    )  # drawn once: the other two are made of it
-    write_text(svg, picture)
-    write_bytes(png, vl_convert.svg_to_png(picture, scale=2))
-    write_bytes(pdf, vl_convert.svg_to_pdf(picture))
-    return [svg, png, pdf]
+    # Drawn once: the other two are made of it.
+    picture = vl_convert.vegalite_to_svg(drawn, config=_ON_PAPER)
+    write_text(path.with_name(f"{path.name}.svg"), picture)
+    write_bytes(path.with_name(f"{path.name}.png"), vl_convert.svg_to_png(picture, scale=2))
+    write_bytes(path.with_name(f"{path.name}.pdf"), vl_convert.svg_to_pdf(picture))

@@ -1,4 +1,4 @@
-"""Single charts of the pages for notebooks, as Altair charts: they can be joined, changed and saved like any other."""
+"""Single charts of the pages for notebooks, as Altair charts."""
 
 from __future__ import annotations
 
@@ -7,20 +7,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
-from pegasos.program.pages import mistakes, row_samples
-from pegasos.program.pages.blocks import Chart as ChartBlock
-from pegasos.program.pages.boundary_section import boundary_chart
-from pegasos.program.pages.compared import compared, rates_of
-from pegasos.program.pages.confusion_section import confusion_chart
-from pegasos.program.pages.decision_section import rate_charts, rate_rows
-from pegasos.program.pages.fitted_facts import check_shown
-from pegasos.program.pages.fitted_facts import curves as recorded_curves
-from pegasos.program.pages.grid_axes import Axis, axes_of, points_of
-from pegasos.program.pages.grid_charts import Grid, view
-from pegasos.program.pages.learning_section import curve_chart, learning_blocks
+from pegasos.program.pages.boundary_section import boundary_chart, find_boundary
+from pegasos.program.pages.decision_section import (
+    RateCurve,
+    model_rates,
+    rate_charts,
+    search_rates,
+)
+from pegasos.program.pages.fitted import check_shown
+from pegasos.program.pages.grid import Axis, Grid, axes_of, view
+from pegasos.program.pages.grid_section import heatmap as grid_heatmap
+from pegasos.program.pages.grid_section import lines
+from pegasos.program.pages.labeled_rows import LabeledRows, as_dataset
+from pegasos.program.pages.learning_section import curve_blocks, curve_chart, curves_of
+from pegasos.program.pages.panel_section import confusion_chart, confusion_counts
 from pegasos.program.pages.vega import Spec
 from pegasos.program.records.codec import to_json
-from pegasos.program.records.decisions import RatesRecord, rates_of_model
+from pegasos.program.records.runs import search_record
 from pegasos.program.tables.labels import label_texts
 from pegasos.search.anatomy import anatomy
 from pegasos.search.sweep import SweepCV
@@ -28,45 +31,51 @@ from pegasos.search.sweep import SweepCV
 if TYPE_CHECKING:
     from altair import Chart, HConcatChart, LayerChart
 
-Array = np.ndarray[Any, Any]
-
-#: Pixels, where a page would take what it has.
+#: Width in pixels of charts that fill the width of a page.
 WIDTH = 460
 
 
 def boundary(model: Any, X: Any, y: Any) -> LayerChart:
-    """What a model with two features answers where, and some rows X in the colours of their own classes y.
+    """Draw the predicted class over two features, and some rows in the colors of their classes.
 
-    Colours are the stronger the larger the lead is. Hinge models of two classes have their margins (dashed) and rings around
-    support vectors. With more features it is the plane of the two first principal components through the mean.
+    Colors are stronger where the score leads by more. Hinge models of two classes have their
+    margins (dashed) and rings around support vectors. With more than two features the plane is
+    that of the first two principal components through the mean.
 
-    model: a fitted learner of pegasos, a pipeline that ends with one, or a SweepCV, whose best estimator is shown.
+    Parameters
+    ----------
+    model : learner, pipeline or SweepCV
+        A fitted model; of a SweepCV its best estimator is shown.
+    X, y : arrays or frames
+        Rows and labels.
 
+    Examples
+    --------
     >>> from pegasos import SDCA, load_set
     >>> X, y = load_set("moons", return_X_y=True)
     >>> boundary(SDCA(kernel="gaussian").fit(X, y), X, y).save("moons.html")  # doctest: +SKIP
     """
     estimator = _estimator(model)
     check_consistent_length(X, y)
-    dataset = row_samples.as_dataset(X, y, {})
+    dataset = as_dataset(X, y, {})
     assert dataset is not None
-    classes = np.union1d(estimator.classes_, dataset.labels)
-    codes = np.searchsorted(classes, dataset.labels)
-    edge, reason = row_samples.boundary(
-        estimator, dataset, codes, lambda labels: np.searchsorted(classes, labels)
-    )
-    if edge is None:
-        raise ValueError(reason)
-    return _altair(boundary_chart(edge, label_texts(classes).tolist()))
+    rows = LabeledRows.of(dataset, known=estimator.classes_)
+    return _altair(boundary_chart(find_boundary(estimator, rows), rows.names))
 
 
 def heatmap(sweep: SweepCV, x: str | None = None, y: str | None = None) -> LayerChart:
-    """Draw the cells of a fitted SweepCV, of the kind of kernel of its choice, over two parameters of the grid.
+    """Draw the cells of a fitted SweepCV over two parameters, for the kind of kernel of its choice.
 
-    Each place shows the best cell over all other parameters. The choice has a red frame, the simplest cell within one standard
-    error of it an orange one.
+    Each place shows the best cell over all other parameters. The choice has a red frame, and the
+    simplest cell within one standard error of it an orange one.
 
-    x, y: the parameters across and down, by their names ("lam"; where kernels differ in a number "gaussian variance").
+    Parameters
+    ----------
+    sweep : SweepCV
+        A fitted search.
+    x, y : str, optional
+        Names of the parameters across and down, such as "lam" or, where kernels differ in a
+        number, "gaussian variance".
     """
     grid = _grid(sweep)
     family = grid.family_of_choice()
@@ -75,40 +84,52 @@ def heatmap(sweep: SweepCV, x: str | None = None, y: str | None = None) -> Layer
     left = [axis for axis in view(axes) if axis not in wanted]
     across, down = (axis or left.pop(0) for axis in wanted)
     title = f"{grid.measure.name}{' in %' if grid.measure.percent else ''}: {grid.title(family)}"
-    return _altair({**grid.heat(family, across, down), "title": title})
+    return _altair({**grid_heatmap(grid, family, across, down), "title": title})
 
 
 def confusion(y: Any, predicted: Any, *, rates: bool = False) -> LayerChart:
-    """True classes down, predicted ones across; numbers are rows, with `rates` percent of the rows of the true class."""
+    """Draw the confusion matrix: true classes down, predicted ones across.
+
+    Numbers are rows, or with `rates` percent of the rows of the true class.
+    """
     check_consistent_length(y, predicted)
     classes = np.union1d(y, predicted)
     truth, guess = (np.searchsorted(classes, np.asarray(each)) for each in (y, predicted))
-    flat = mistakes.confusion(truth, guess, len(classes))
+    flat = confusion_counts(truth, guess, len(classes))
     return _altair(confusion_chart(flat, label_texts(classes).tolist(), rates))
 
 
 def curves(
     thing: Any, X: Any = None, y: Any = None, *, along: str | None = None
 ) -> Chart | LayerChart | HConcatChart:
-    """How it went on: the values of a sweep along a parameter of its grid, or how a model learned.
+    """Draw values of a sweep along a parameter of its grid, or the convergence of a model.
 
-    Of a SweepCV a line for each value of another parameter, the best over all others, with bands of one deviation over folds;
-    `along` names the parameter (by default λ, or the number of steps). Of a model fitted with `checkpoints` the error on rows
-    X, y at each of them; without rows what it recorded itself: the loss of the drawn examples, or its objective with the
-    certified bound below it, and the gap.
+    A SweepCV has a line for each value of another parameter, the best over all others, with bands
+    of one std over folds. A model that was fitted with `checkpoints` has the error on rows X, y at
+    each of them. Without rows its recorded curves are drawn: the loss of the drawn examples, or
+    its objective with the certified lower bound, and the gap.
+
+    Parameters
+    ----------
+    thing : SweepCV, learner or pipeline
+        A fitted search or model.
+    X, y : arrays or frames, optional
+        Rows and labels for the errors of a model.
+    along : str, optional
+        Name of the parameter of a sweep, by default λ or the number of steps.
     """
     if isinstance(thing, SweepCV):
         return _altair(_sweep_curves(_grid(thing), along))
     learner = anatomy(_estimator(thing), fitted=True).learner
     if X is not None:
         return _altair(_staged_errors(thing, learner, X, y))
-    blocks = learning_blocks(recorded_curves(learner), [])
-    found = [block.spec for block in blocks if isinstance(block, ChartBlock)]
+    found = [block.spec for block in curve_blocks(curves_of(learner))]
     if not found:
         method = getattr(getattr(learner, "plan_", None), "method", None)
         how = f" (it was solved by {method})" if method else ""
         raise ValueError(
-            f"this {type(learner).__name__} recorded no curve{how}: fit it with `checkpoints`, and give rows X, y."
+            f"this {type(learner).__name__} recorded no curve{how}: "
+            "fit it with `checkpoints`, and give rows X, y."
         )
     if len(found) == 1:
         return _altair(found[0])
@@ -118,25 +139,24 @@ def curves(
 
 
 def roc(thing: Any, X: Any = None, y: Any = None) -> LayerChart:
-    """Recall against false alarms over all thresholds, for two classes; the dot is the threshold in use.
+    """Draw the recall against the false positive rate over all thresholds, for two classes.
 
-    Of a model on rows X, y; of a SweepCV without rows out of fold, each row by a model that did not learn from it.
+    The dot is the threshold in use. The rates of a model are those on rows X, y; those of a SweepCV
+    without rows are out of fold.
     """
-    found = _rates(thing, X, y)
-    return _altair(rate_charts(found, rate_rows(found))["roc"])
+    return _altair(rate_charts(_rates(thing, X, y))["roc"])
 
 
 def precision_recall(thing: Any, X: Any = None, y: Any = None) -> LayerChart:
-    """Precision against recall over all thresholds, for two classes; as `roc`."""
-    found = _rates(thing, X, y)
-    return _altair(rate_charts(found, rate_rows(found))["precision-recall"])
+    """Draw the precision against the recall over all thresholds, for two classes; see `roc`."""
+    return _altair(rate_charts(_rates(thing, X, y))["precision-recall"])
 
 
-# -- parts -----------------------------------------------------------------------------------------------------------
+# -- parts -----------------------------------------------------------------------------------------
 
 
 def _altair(spec: Spec) -> Any:
-    """A description of a chart as Altair's object."""
+    """Return a chart as an Altair object."""
     try:
         import altair
     except ImportError:
@@ -147,31 +167,29 @@ def _altair(spec: Spec) -> Any:
 
 
 def _estimator(model: Any) -> Any:
-    """The model itself, or the choice of a sweep."""
-    check_shown(
-        model, "plots show a SweepCV, a learner of pegasos, or a pipeline that ends with one"
-    )
+    """Return the model itself, or the choice of a sweep."""
+    what = "plots show a SweepCV, a learner of pegasos, or a pipeline that ends with one"
+    check_shown(model, what)
     if not isinstance(model, SweepCV):
         return model
     if not hasattr(model, "best_estimator_"):
         raise ValueError(
-            "this SweepCV has no best estimator, because refit=False: show a model that you fitted yourself."
+            "this SweepCV has no best estimator, because refit=False: "
+            "show a model that you fitted yourself."
         )
     return model.best_estimator_
 
 
 def _grid(sweep: Any) -> Grid:
     if not isinstance(sweep, SweepCV):
-        raise ValueError(
-            f"a heatmap shows the cells of a SweepCV, not of a {type(sweep).__name__}."
-        )
+        name = type(sweep).__name__
+        raise ValueError(f"a heatmap shows the cells of a SweepCV, not of a {name}.")
     check_shown(sweep, "")
-    found = compared(sweep)
-    return Grid(points_of(found.cells), found.measure, found.best, found.simplest)
+    return Grid.of(search_record(sweep))
 
 
 def _known(axes: list[Axis], wanted: str | None) -> Axis | None:
-    """Return the axis that is asked for; steps of a pipeline before a name are left out."""
+    """Return the axis of a name; steps of a pipeline before it are left out."""
     if wanted is None:
         return None
     for axis in axes:
@@ -187,7 +205,7 @@ def _sweep_curves(grid: Grid, wanted: str | None) -> Spec:
     along = _known(axes, wanted) or next((axis for axis in axes if axis.numeric), None)
     spec = None
     if along is not None and along.numeric:
-        spec = grid.lines(family, along, next((axis for axis in axes if axis is not along), None))
+        spec = lines(grid, family, along, next((axis for axis in axes if axis is not along), None))
     if spec is None:
         without = f": {wanted!r} has none" if wanted else ""
         raise ValueError(f"no parameter of this grid has numbers to draw a curve along{without}.")
@@ -195,7 +213,7 @@ def _sweep_curves(grid: Grid, wanted: str | None) -> Spec:
 
 
 def _staged_errors(model: Any, learner: Any, X: Any, y: Any) -> Spec:
-    """The error at each checkpoint of the learner, whose rows the steps before it prepare."""
+    """Return the error at each checkpoint of a learner."""
     check_consistent_length(X, y)
     for stage in anatomy(_estimator(model), fitted=True).stages:
         X = X if stage.drops else stage.part.transform(X)
@@ -208,23 +226,22 @@ def _staged_errors(model: Any, learner: Any, X: Any, y: Any) -> Spec:
     return spec
 
 
-def _rates(thing: Any, X: Any, y: Any) -> RatesRecord:
+def _rates(thing: Any, X: Any, y: Any) -> RateCurve:
     estimator = _estimator(thing)
-    if len(estimator.classes_) != 2:
-        raise ValueError(f"this curve is for two classes; there are {len(estimator.classes_)}.")
+    classes = estimator.classes_
+    if len(classes) != 2:
+        raise ValueError(f"this curve is for two classes; there are {len(classes)}.")
     if X is not None:
         check_consistent_length(X, y)
-        classes, cut = estimator.classes_, anatomy(estimator, fitted=True).learner.threshold_
-        truth = np.asarray(y)
+        truth, cut = np.asarray(y), anatomy(estimator, fitted=True).learner.threshold_
         if not np.isin(truth, classes).all():
-            raise ValueError(
-                f"y has classes that the model does not know: {np.setdiff1d(truth, classes)[:5].tolist()}."
-            )
+            unknown = np.setdiff1d(truth, classes)[:5].tolist()
+            raise ValueError(f"y has classes that the model does not know: {unknown}.")
         codes = np.searchsorted(classes, truth)
-        return rates_of_model(estimator.decision_function(X), codes, classes, cut)
+        return model_rates(estimator.decision_function(X), codes, classes, cut)
     if not isinstance(thing, SweepCV):
-        raise ValueError("give rows X, y on which the model is judged.")
-    found = rates_of(thing, getattr(thing, "threshold_", None))
+        raise ValueError("give rows X, y on which the model is evaluated.")
+    found = search_rates(thing, getattr(thing, "threshold_", None))
     if found is None:
         raise ValueError("the scores of the choice were not kept in every fold: give rows X, y.")
     return found

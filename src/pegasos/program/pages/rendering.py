@@ -4,17 +4,59 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import html as escaping
 import itertools
 import json
 from importlib.metadata import version
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from pegasos.engine.runtime.compiling import cache_folder
 from pegasos.program.files import write_text
 from pegasos.program.pages.blocks import Block, Chart, Panel, Section, Thresholds
-from pegasos.program.pages.wording import unbroken
+from pegasos.program.pages.values import unbroken
 from pegasos.program.records.codec import to_json
+
+#: Passes the notebook's theme to the frame: light or dark by its first opaque background.
+_THEME_OF_NOTEBOOK = """
+(function (frame) {
+  const tell = () => {
+    for (let at = frame.parentElement; at; at = at.parentElement) {
+      const color = getComputedStyle(at).backgroundColor.match(/[\\d.]+/g).map(Number);
+      const [red, green, blue, alpha = 1] = color;
+      if (alpha < 0.5) continue;
+      const theme = 2 * red + 5 * green + blue < 8 * 110 ? "dark" : "light";
+      frame.contentWindow.postMessage({ theme }, "*");
+      return;
+    }
+  };
+  frame.addEventListener("load", tell);
+  new MutationObserver(tell).observe(document.body, { attributes: true });
+})(document.currentScript.previousElementSibling);
+"""
+
+
+class HtmlPage:
+    """Self-contained page; `save(path)` writes it, and Jupyter displays it."""
+
+    def __init__(self, title: str, html: str) -> None:
+        self.title, self.html = title, html
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.title!r}, {len(self.html) / 1e6:.1f} MB)"
+
+    def _repr_html_(self) -> str:
+        """Return the page in a frame, which isolates its styles and scripts."""
+        look = 'style="width:100%;height:820px;border:0" sandbox="allow-scripts"'
+        page, title = escaping.escape(self.html), escaping.escape(self.title)
+        frame = f'<iframe srcdoc="{page}" {look} title="{title}"></iframe>'
+        return f"{frame}<script>{_THEME_OF_NOTEBOOK}</script>"
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page atomically."""
+        write_text(path, self.html)
+        return Path(path)
 
 
 @functools.cache
@@ -36,51 +78,44 @@ def _bundle() -> str:
     return script
 
 
-def asset(name: str) -> str:
-    """Return the text of an asset."""
+def _asset(name: str) -> str:
     return files("pegasos.program.pages").joinpath("assets", name).read_text(encoding="utf-8")
 
 
-def _alone(script: str) -> str:
-    """Return a script in its own scope, so that libraries and page share only names on window."""
-    return f"(function () {{\n{script}\n}})();"
-
-
 def embedded(value: Any) -> str:
-    """Return JSON for a script element, without characters that could end the element or begin a tag."""
+    """Return JSON for a script element, without characters that could end it or begin a tag."""
     text = json.dumps(to_json(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for mark in "<>&\u2028\u2029":
         text = text.replace(mark, f"\\u{ord(mark):04x}")
     return text
 
 
-def _environment() -> Any:
-    """Return the template environment; it escapes all values."""
-    import jinja2
-
-    loader = jinja2.FunctionLoader(asset)
-    environment = jinja2.Environment(
-        loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters["unbroken"] = unbroken
-    environment.filters["groups"] = _groups
-    return environment
-
-
 def _groups(blocks: list[Block]) -> list[tuple[str, list[Block]]]:
-    """Return blocks in their order, charts that share lines together, with the class of their group."""
+    """Return blocks in their order, with charts that share a line grouped under a layout."""
 
-    def kind(block: Block) -> str:
-        if not isinstance(block, Chart):
-            return ""
-        return "halves" if block.half else "pair" if block.fit else ""
+    def layout(block: Block) -> str:
+        return block.layout if isinstance(block, Chart) and block.layout in ("half", "fit") else ""
 
-    found = [(name, list(group)) for name, group in itertools.groupby(blocks, key=kind)]
+    found = [(name, list(group)) for name, group in itertools.groupby(blocks, key=layout)]
     return [(name if len(group) > 1 else "", group) for name, group in found]
 
 
+def _fill(template: str, data: Any, **given: Any) -> str:
+    """Return a template filled in; it escapes all values, and data are JSON."""
+    import jinja2
+    from markupsafe import Markup
+
+    loader = jinja2.FunctionLoader(_asset)
+    environment = jinja2.Environment(
+        loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"unbroken": unbroken, "groups": _groups}
+    safe = {"styles": [Markup(_asset("page.css"))], "data": Markup(embedded(data))}
+    return str(environment.get_template(template).render(**given, **safe))
+
+
 def render(title: str, subtitle: str, sections: list[Section]) -> str:
-    """Return the page; all text from data is escaped by the template, or is JSON."""
+    """Return a page of sections; those without blocks are left out."""
     from markupsafe import Markup
 
     sections = [section for section in sections if section.blocks]
@@ -92,18 +127,14 @@ def render(title: str, subtitle: str, sections: list[Section]) -> str:
             data["panel"] = block.data
         elif isinstance(block, Thresholds):
             data["thresholds"] = {**block.data, "charts": block.figures}
-    safe = {
-        "styles": [Markup(asset("page.css"))],
-        "data": Markup(embedded(data)),
-        "scripts": [Markup(_alone(script)) for script in (_bundle(), asset("page.js"))],
-    }
-    given = {"title": title, "subtitle": subtitle, "sections": sections, "evaluates": True}
-    return str(_environment().get_template("page.html").render(**given, **safe))
+    # Each script has its own scope, so that libraries and page share only names on window.
+    scripts = [
+        Markup(f"(function () {{\n{each}\n}})();") for each in (_bundle(), _asset("page.js"))
+    ]
+    given = {"title": title, "subtitle": subtitle, "sections": sections}
+    return _fill("page.html", data, scripts=scripts, evaluates=True, **given)
 
 
 def render_play(title: str, data: Any) -> str:
     """Return the page of `pegasos play`, which `web/build.py` builds from `web/play`."""
-    from markupsafe import Markup
-
-    safe = {"styles": [Markup(asset("page.css"))], "data": Markup(embedded(data))}
-    return str(_environment().get_template("play.html").render(title=title, **safe))
+    return _fill("play.html", data, title=title)

@@ -1,28 +1,61 @@
-"""Page of a study: verdicts, printed and our numbers, claims, figures, and the best error reached."""
+"""Page of a study: verdicts, printed and our numbers, claims, and figures."""
 
 from __future__ import annotations
 
-from pegasos.program.pages.blocks import Block, Chart, Section, Table, Text, Tile, Tiles, columns
-from pegasos.program.pages.study_charts import figure_blocks, numbers_chart
-from pegasos.program.pages.wording import count, duration, percent
-from pegasos.studies.results import StudyResult
+import base64
+from typing import Any
 
+from pegasos.program.pages.blocks import (
+    Block,
+    Chart,
+    Gallery,
+    Section,
+    Table,
+    Text,
+    Tile,
+    Tiles,
+    columns,
+)
+from pegasos.program.pages.learning_section import times
+from pegasos.program.pages.page import Page
+from pegasos.program.pages.values import count, duration, percent
+from pegasos.program.pages.vega import (
+    CLASSES,
+    TICK,
+    Rows,
+    Spec,
+    chart,
+    class_colors,
+    either,
+    mark,
+    number,
+    tooltip,
+    word,
+)
+from pegasos.studies.results import VERDICTS, Figure, JudgedNumber, StudyResult
+
+_VERDICT_COLORS = dict(zip(VERDICTS, ["#009e73", "#0072b2", "#e69f00", "#d55e00"], strict=False))
 _VERDICTS = (
-    "Exact: all printed digits agree. Within noise: inside the central 95 % of our distribution over seeds. Undecided: "
-    "between 95 % and 99 %, or no distribution. Differs: outside 99 %."
+    "Exact: all printed digits agree. Within noise: inside the central 95 % of our distribution "
+    "over seeds. Undecided: between 95 % and 99 %, or no distribution. Differs: outside 99 %."
 )
 
 
-def build(study: StudyResult) -> tuple[str, str, list[Section]]:
-    """Return title, subtitle and sections."""
+def study_page(study: StudyResult) -> Page:
+    """Return the page of a study."""
+    figures = enumerate(study.figures, start=1)
     sections = [
         Section("summary", "Summary", _summary(study)),
         Section("claims", "Claims", _claims(study)),
         Section("numbers", "Printed numbers and ours", _numbers(study)),
-        Section("figures", "Figures", _figures(study)),
+        Section(
+            "figures",
+            "Figures",
+            [block for n, figure in figures for block in figure_blocks(figure, f"figure-{n}")],
+        ),
     ]
     size = f"{study.rows:,} rows of {study.data}, {count(study.seeds, 'seed')}"
-    return study.title, f"{study.study}: {size}, {duration(study.seconds)}.", sections
+    return Page(study.title, f"{study.study}: {size}, {duration(study.seconds)}.", sections)
 
 
 def _summary(study: StudyResult) -> list[Block]:
@@ -32,28 +65,24 @@ def _summary(study: StudyResult) -> list[Block]:
         for verdict, many in study.counts().items()
         if total
     ]
-    tiles += [("Best reached here", percent(best.error), best.what, None) for best in study.best]
+    tiles += [("Best error found", percent(best.error), best.what, None) for best in study.best]
     blocks: list[Block] = [Tiles(tiles)] if tiles else []
     return [*blocks, Text(study.protocol), *(Text(note) for note in study.notes)]
 
 
 def _claims(study: StudyResult) -> list[Block]:
     rows = [vars(claim) for claim in study.claims]
-    listed = columns(
-        "text", claim="claim", verdict="verdict", evidence="evidence", source="whose claim"
-    )
+    listed = columns("text", claim="claim", verdict="verdict", evidence="evidence", source="source")
     return [Table("claims", "Claims of the report, and ours", listed, rows)] if rows else []
 
 
 def _numbers(study: StudyResult) -> list[Block]:
     if not study.numbers:
         return []
-    listed = columns("text", id="number")
-    listed += columns(
-        "number", printed="printed", ours="ours", noise="noise", low="2.5 %", high="97.5 %"
-    )
+    listed = columns("text", id="number") + columns("number", printed="printed", ours="ours")
+    listed += columns("number", noise="noise", low="2.5 %", high="97.5 %")
     listed += columns("text", verdict="verdict", reason="reason")
-    rows = [{**vars(each)} for each in study.numbers]
+    rows = [vars(each) for each in study.numbers]
     table = Table("numbers", "Every printed number", listed, rows, filter_by="verdict")
     errors = [each for each in study.numbers if 0 <= each.printed <= 1 and 0 <= each.ours <= 1]
     caption = f"Vertical lines: the central 95 % of our distribution over seeds. {_VERDICTS}"
@@ -62,6 +91,108 @@ def _numbers(study: StudyResult) -> list[Block]:
     return [Chart("printed-ours", "Printed and ours", numbers_chart(errors), caption), table]
 
 
-def _figures(study: StudyResult) -> list[Block]:
-    named = ((figure, f"figure-{n}") for n, figure in enumerate(study.figures, start=1))
-    return [block for figure, name in named for block in figure_blocks(figure, name)]
+def numbers_chart(numbers: list[JudgedNumber]) -> Spec:
+    """Return every printed number against ours, with the central 95 % of our distribution."""
+    rows: Rows = []
+    for each in numbers:
+        low = each.ours if each.low is None else each.low
+        high = each.ours if each.high is None else each.high
+        rows.append({**vars(each), "low": low, "high": high})
+    shown = [verdict for verdict in VERDICTS if any(row["verdict"] == verdict for row in rows)]
+    scale = {"domain": shown, "range": [_VERDICT_COLORS[verdict] for verdict in shown]}
+    legend = {"orient": "top", "title": None, "symbolOpacity": 1}
+    color = {"color": word("verdict", scale=scale, legend=legend)}
+    x = {"x": number("printed", title="printed", axis={"labelExpr": TICK})}
+    y = {"y": number("ours", title="ours", axis={"labelExpr": TICK})}
+    six = {name: (name, ".6~g") for name in ("printed", "ours")}
+    hints = {"tooltip": tooltip(id="number", **six, verdict="verdict")}
+    ends = {"y": number("low"), "y2": {"field": "high"}}
+    printed = [row["printed"] for row in rows]
+    equal = [{"printed": each, "ours": each} for each in (min(printed), max(printed))]
+    dashed = {"color": "gray", "strokeDash": [4, 4], "strokeWidth": 1}
+    layers = [
+        {"data": {"values": equal}, **mark("line", {**x, "y": number("ours")}, **dashed)},
+        mark("rule", {**x, **ends, **color}, opacity=0.4),
+        mark("point", {**x, **y, **color, **hints}, filled=True, size=40, opacity=0.9),
+    ]
+    return chart(rows, *layers, height=360)
+
+
+# -- figures: rows are copied to fields with fixed names, which never come from data ---------------
+
+
+def figure_blocks(figure: Figure, name: str) -> list[Block]:
+    """Return the blocks of a figure: its caption, its chart, and the table behind it."""
+    if figure.kind == "images":
+        height, width = figure.shape
+        pictures = [
+            (base64.b64encode(bytes(row["pixels"])).decode(), str(row["label"]))
+            for row in figure.rows
+        ]
+        return [Gallery(figure.title, (height, width), pictures)]
+    titles = {str(key): str(key) for row in figure.rows for key in row}
+    table = Table(name, figure.title, columns("number", **titles), figure.rows)
+    if figure.kind == "table":
+        return [*([Text(figure.caption)] if figure.caption else []), table]
+    spec = {"heatmap": _heatmap, "lines": _lines, "bars": _bars, "points": _points}[figure.kind]
+    layout = "half" if figure.kind == "heatmap" else "full"
+    behind = None if figure.kind == "points" else table
+    return [Chart(name, figure.title, spec(figure), figure.caption, behind, layout)]
+
+
+def _heatmap(figure: Figure) -> Spec:
+    """Return a number as a color over two axes; dark is larger."""
+    rows: Rows = []
+    across, down = (
+        list(dict.fromkeys(row[axis] for row in figure.rows)) for axis in (figure.x, figure.y)
+    )
+    for row in figure.rows:
+        x, y = row[figure.x], row[figure.y]
+        place = {"xr": across.index(x), "yr": down.index(y)}
+        rows.append({"x": str(x), "y": str(y), "v": row[figure.color], **place})
+    middle = sum(sorted(row["v"] for row in rows)[-2:]) / 4
+    x_axis = word("x", "xr", title=figure.x, axis={"labelAngle": 0})
+    places = {"x": x_axis, "y": word("y", "yr", title=figure.y)}
+    hints = tooltip(y=figure.y, x=figure.x, v=(figure.color, ".4f"))
+    color = number("v", scale={"scheme": "viridis", "reverse": True, "type": "log"}, legend=None)
+    rect = mark("rect", {**places, "color": color, "tooltip": hints})
+    ink = either(f"datum.v < {middle:g}", "#111", "#fff")
+    text = mark("text", {**places, "text": number("v", format=".3f"), "color": ink}, fontSize=11)
+    return chart(rows, rect, text, height=[24])
+
+
+def _lines(figure: Figure) -> Spec:
+    names = {"x": figure.x, "y": figure.y}
+    rows: Rows = [
+        {**{key: row[own] for key, own in names.items()}, "line": str(row[figure.color])}
+        for row in figure.rows
+    ]
+    return times(rows, figure.x, figure.y, figure.color)
+
+
+def _bars(figure: Figure) -> Spec:
+    listed = enumerate(figure.rows)
+    rows: Rows = [
+        {"x": str(row[figure.x]), "y": row[figure.y], "order": order} for order, row in listed
+    ]
+    places: dict[str, Any] = {"y": word("x", "order", title=None, axis={"labelLimit": 230})}
+    places["x"] = number("y", title=figure.y, axis={"labelExpr": TICK, "tickCount": 5})
+    hints = tooltip(x=figure.x, y=(figure.y, ".4~g"))
+    bars = mark("bar", {**places, "tooltip": hints}, color=CLASSES[0])
+    labels = {**places, "text": number("y", format=".4~g")}
+    text = mark("text", labels, align="left", dx=4, aria=False)
+    return chart(rows, bars, text, height=[20])
+
+
+def _points(figure: Figure) -> Spec:
+    rows: Rows = [
+        {"x": row[figure.x], "y": row[figure.y], "class": str(row[figure.color])}
+        for row in figure.rows
+    ]
+    colors = class_colors(len({row["class"] for row in rows}))
+    axis = {"labels": False, "ticks": False, "domain": False}
+    places = {name: number(name, title=None, axis=axis) for name in ("x", "y")}
+    color = word("class", title=figure.color, scale={"range": colors})
+    hints = tooltip(**{"class": figure.color})
+    text = {**places, "color": color, "text": word("class"), "tooltip": hints}
+    return chart(rows, mark("text", text, fontSize=10), height=420)

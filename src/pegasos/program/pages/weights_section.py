@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError
+
+from pegasos.learners.one_vs_one import sum_over_pairs
 from pegasos.program.pages.blocks import Block, Chart, Table, columns
+from pegasos.program.pages.labeled_rows import brief
 from pegasos.program.pages.vega import (
     Rows,
     Spec,
@@ -14,31 +23,48 @@ from pegasos.program.pages.vega import (
     tooltip,
     word,
 )
-from pegasos.program.records.pages import Weights
+from pegasos.program.tables.labels import label_texts
+from pegasos.search.anatomy import anatomy
+
+#: Features that are shown.
+MOST_FEATURES = 20
 
 
-def weight_blocks(weights: Weights | None) -> list[Block]:
-    """Return bars for two classes, else a heatmap of features by classes."""
-    if weights is None:
+def weight_blocks(estimator: Any) -> list[Block]:
+    """Return bars for two classes, else a heatmap of features by classes.
+
+    Features are those that the learner sees; without their names there is no chart.
+    """
+    learner = anatomy(estimator, fitted=True).learner
+    if learner.kernel is not None or sparse.issparse(learner.coef_):
         return []
-    rows = [
-        {"feature": feature, "order": place, "class": name, "place": line, "weight": values[place]}
-        for line, (name, values) in enumerate(zip(weights.classes, weights.weights, strict=True))
-        for place, feature in enumerate(weights.features)
+    W = np.atleast_2d(np.asarray(learner.coef_, dtype=np.float64))
+    W = sum_over_pairs(W) if learner.has_pairs(estimator.classes_) else W
+    names = feature_names_of(estimator, W.shape[1])
+    if names is None:
+        return []
+    labels = label_texts(estimator.classes_).tolist()
+    binary, total = len(W) == 1, W.shape[1]
+    labels = labels[1:] if binary else labels
+    shown = np.sort(np.argsort(-np.abs(W).max(axis=0), kind="stable")[:MOST_FEATURES]).tolist()
+    rows: Rows = [
+        {"feature": names[j], "order": order, "class": label, "place": line, "weight": W[line, j]}
+        for line, label in enumerate(labels)
+        for order, j in enumerate(shown)
     ]
-    binary = len(weights.classes) == 1
-    count = len(weights.features)
-    caption = "" if weights.of == count else f"The {count} largest of {weights.of:,}. "
-    caption += "Of the features as the learner sees them, after scaling. "
-    caption += (
-        f"Positive weights increase the score of {weights.classes[0]}."
-        if binary
-        else "Orange increases the score of a class, blue decreases it."
-    )
+    for row in rows:
+        row["weight"] = brief(float(row["weight"]))
+    caption = "" if len(shown) == total else f"The {len(shown)} largest of {total:,}. "
+    caption += "Features are scaled and encoded as for the learner. "
+    if binary:
+        caption += f"Positive weights increase the score of {labels[0]}."
+    else:
+        caption += "Orange increases the score of a class, blue decreases it."
     listed = columns("text", **{"feature": "feature", "class": "for class"})
     table = Table("weights", "Weights", listed + columns("number", weight="weight"), rows)
-    spec = _bars(rows) if binary else _heatmap(rows, len(weights.classes))
-    return [Chart("weights", "Weights of features", spec, caption, table, narrow=binary)]
+    spec = _bars(rows) if binary else _heatmap(rows, len(labels))
+    layout = "narrow" if binary else "full"
+    return [Chart("weights", "Weights of features", spec, caption, table, layout)]
 
 
 def _places() -> Spec:
@@ -58,3 +84,43 @@ def _heatmap(rows: Rows, classes: int) -> Spec:
     places = {**_places(), "x": word("class", "place", axis=axis), **looks["encoding"]}
     width = [44 if classes <= 20 else 14]
     return chart(rows, mark("rect", places), width=width, height=[18], transform=looks["transform"])
+
+
+def feature_names_of(estimator: Any, count: int) -> list[str] | None:
+    """Return the names of the features that the learner sees; None if a step has no names."""
+    names = getattr(estimator, "feature_names_in_", None)
+    names = None if names is None else np.asarray(names, dtype=object)
+    for stage in anatomy(estimator, fitted=True).stages:
+        if stage.drops:
+            continue
+        known = getattr(stage.part, "n_features_in_", None)
+        if names is None and known is not None:
+            names = _numbered(known)
+        try:
+            names = stage.part.get_feature_names_out(names)
+        except (AttributeError, ValueError, NotFittedError):
+            return None
+        if isinstance(stage.part, ColumnTransformer):
+            names = _plain_names(stage.part, names)
+    names = _numbered(count) if names is None else names
+    return [str(name) for name in names] if len(names) == count else None
+
+
+def _numbered(count: int) -> Any:
+    return np.array([f"x{j + 1}" for j in range(count)], dtype=object)
+
+
+def _plain_names(part: ColumnTransformer, names: Any) -> Any:
+    """Return names without the step before "__", and readable names of missing-value indicators."""
+    missing: dict[str, str] = {}
+    for _, encoder, _ in part.transformers_:
+        columns_ = getattr(encoder, "feature_names_in_", ())
+        found = getattr(encoder, "categories_", ())
+        for column, categories in zip(columns_, found, strict=False):
+            gaps = (each for each in categories if each is None or each != each)
+            missing |= {f"{column}_{gap}": f"{column} missing" for gap in gaps}
+    plain, mark_ = [str(name).partition("__")[2] for name in names], "missingindicator_"
+    for place, name in enumerate(plain):
+        if name.startswith(mark_):
+            plain[place] = f"{name.removeprefix(mark_)} missing"
+    return np.array([missing.get(name, name) for name in plain], dtype=object)

@@ -32,7 +32,8 @@ class OtherVersion(BadData):
 
     def __init__(self, where: str, what: str) -> None:
         super().__init__(
-            f"{where} was written by another version of pegasos ({what}). Run the command that wrote it again."
+            f"{where} was written by another version of pegasos ({what}). "
+            "Run the command that wrote it again."
         )
         self.where, self.what = where, what
 

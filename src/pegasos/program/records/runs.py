@@ -190,42 +190,35 @@ class WholeRecord:
     metric: str = "error"
 
 
-@dataclass(frozen=True)
-class TuneRecord:
-    """Contents of summary.json: the run, its cells, the choice and its estimated error."""
+@dataclass(frozen=True, kw_only=True)
+class SearchRecord:
+    """Fitted search: its cells, the choice and its estimated error."""
 
     data: str
-    source: str
+    source: str | None = None
     training_rows: int
-    test_rows: int
-    split: str
-    scale: str
     folds: int
     #: Metric that settings are compared by, or a scorer of scikit-learn; and its positive class.
     metric: str
-    positive: str | None
+    positive: str | None = None
     complete: bool
-    decision: Decision
-    seed: int
+    decision: Decision | None = None
+    seed: int | None
     cells: list[CellRecord]
     best: int
     simplest: int
-    honest: Estimate
-    errors: dict[str, ErrorCount]
+    honest: Estimate | None = None
+    errors: dict[str, ErrorCount] = field(default_factory=dict)
     #: Metric and baseline of the chosen setting, out of fold and on training and test rows; empty
     #: for scorers of scikit-learn.
-    figures: dict[str, Figure]
+    figures: dict[str, Figure] = field(default_factory=dict)
     #: Calibration and decision threshold; None if not computed.
-    calibration: CalibrationRecord | None
-    threshold: Threshold | None
-    advice: list[Advice]
-    folder: str
-    model: str
-    page: str | None
-    command: str
-    seconds: float
-    #: For a table that exceeds memory: the sample searched, and the final fit to all rows.
-    whole: WholeRecord | None = None
+    calibration: CalibrationRecord | None = None
+    threshold: Threshold | None = None
+    advice: list[Advice] = field(default_factory=list)
+    model: str | None = None
+    command: str | None = None
+    seconds: float | None = None
 
     @property
     def choice(self) -> CellRecord:
@@ -269,6 +262,25 @@ class TuneRecord:
     def leading(self) -> list[CellRecord]:
         """Return the best setting of each family."""
         return leading_cells(self.cells, self.measure.least)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuneRecord(SearchRecord):
+    """Contents of summary.json: the search of `tune`, its rows and its files."""
+
+    source: str
+    test_rows: int
+    split: str
+    scale: str
+    decision: Decision
+    honest: Estimate
+    folder: str
+    model: str
+    page: str | None
+    command: str
+    seconds: float
+    #: For a table that exceeds memory: the sample searched, and the final fit to all rows.
+    whole: WholeRecord | None = None
 
 
 @dataclass(frozen=True)
@@ -366,6 +378,40 @@ def as_text(figure: Figure) -> Figure:
         if figure.guessed is None
         else replace(figure, guessed=str(label_texts([figure.guessed])[0]))
     )
+
+
+def search_record(search: Any, **facts: Any) -> SearchRecord:
+    """Return the record of a fitted SweepCV; `facts` replace what the search says of itself."""
+    name, scoring = _decisive_score(search)
+    best = getattr(search, "best_index_", None)
+    if best is None:
+        best = np.nanargmax(search.cv_results_[f"mean_test_{name}"])
+    rows = search.labels_.shape[1]
+    found = {
+        "data": "the data",
+        "training_rows": rows,
+        "folds": search.n_splits_,
+        "metric": measure_of(scoring).name,
+        "complete": search.completed_,
+        "seed": search.seed_,
+        "cells": cell_records(search, rows, name, scoring),
+        "best": int(best),
+        "simplest": getattr(search, "simplest_index_", int(best)),
+        "advice": getattr(search, "advice_", []),
+        "seconds": search.time_,
+    }
+    return SearchRecord(**{**found, **facts})
+
+
+def _decisive_score(search: Any) -> tuple[str, Any]:
+    """Return the score that decides, by its name in `cv_results_`, and its scoring."""
+    if not search.multimetric_:
+        return "score", search.scoring
+    prefix = "mean_test_"
+    first = next(name for name in search.cv_results_ if name.startswith(prefix))
+    name = search.refit if isinstance(search.refit, str) else first.removeprefix(prefix)
+    scoring = search.scoring
+    return name, scoring.get(name) if isinstance(scoring, dict) else name
 
 
 def cell_records(

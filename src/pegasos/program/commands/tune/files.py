@@ -10,7 +10,7 @@ from pegasos.nystroem import Nystroem
 from pegasos.program.commands.tune.search import TuneJob
 from pegasos.program.files import as_csv, write_text
 from pegasos.program.learning.tables import Array, Choice, TrainingTable
-from pegasos.program.pages import record_sweep, save_record, write_report
+from pegasos.program.pages.sweep_page import search_page
 from pegasos.program.pages.wording import whole_words
 from pegasos.program.records.codec import save
 from pegasos.program.records.runs import CellRecord, TuneRecord
@@ -22,20 +22,6 @@ from pegasos.program.terminal.reproduction import effective_kernel, expansion_de
 _MAP_SECONDS = 10.0
 #: Test rows on which the page explains the choice.
 _EXPLAINED_ROWS = 1000
-#: Entries of the record that the page shows.
-_SHOWN = (
-    "source",
-    "command",
-    "errors",
-    "honest",
-    "advice",
-    "seconds",
-    "decision",
-    "positive",
-    "figures",
-    "calibration",
-    "threshold",
-)
 
 
 def write_run(
@@ -54,18 +40,17 @@ def write_run(
     options = as_arguments(job.reading) + ([] if size is None else ["--test-size", f"{size:g}"])
     with console.working("writing the page"):
         # t-SNE takes seconds: after a shorter search the map shows principal components.
-        page = record_sweep(
+        page = search_page(
+            record,
             choice.search,
             rows,
             options=options,
             positions=positions,
             tsne=choice.search.time_ > _MAP_SECONDS,
             test=table.test_sample(_EXPLAINED_ROWS),
-            **{name: getattr(record, name) for name in _SHOWN},
         )
-        # The cells of summary.json have the C of the rows that no outlier filter drops.
-        save_record(folder, replace(page, cells=record.cells, saved=record.model))
-        write_report(folder)
+        page.save_json(folder)
+        page.write(folder)
 
 
 def as_arguments(reading: ReadingOptions) -> list[str]:

@@ -1,0 +1,302 @@
+"""Section about the data: rows of each class, statistics, correlations and pairs of features."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pegasos.program.pages.blocks import Block, Chart, Gallery, Table, Text, columns
+from pegasos.program.pages.labeled_rows import (
+    LabeledRows,
+    brief,
+    dense,
+    feature_names,
+    part_of,
+    sample,
+)
+from pegasos.program.pages.vega import (
+    CLASSES,
+    TICK,
+    Rows,
+    Spec,
+    chart,
+    class_color,
+    either,
+    mark,
+    number,
+    signed,
+    tooltip,
+    word,
+)
+from pegasos.program.tables.dataset import DATES
+from pegasos.program.tables.statistics import describe
+
+Array = np.ndarray[Any, Any]
+
+#: Rows and features of statistics, features of correlations and of scatter plots, rows of these.
+STATISTICS_ROWS, FEATURES, CORRELATED, PAIRED, PAIR_ROWS = 50_000, 40, 16, 3, 500
+#: Mean images of at most so many classes, from so many rows; images above 32 x 32 are made smaller.
+MEANS, MEAN_ROWS, PIXELS = 20, 20_000, 1024
+#: Distance from the mean, in std, at which boxes are cut.
+_CUT = 6.0
+_COLUMNS = columns("text", name="feature", kind="kind")
+_COLUMNS += columns("number", mean="mean", std="std", min="min", quartile1="25 %", median="median")
+_COLUMNS += columns("number", quartile3="75 %", max="max", missing="missing")
+_COLUMNS += columns("number", outliers="|z| >= 3", distinct="categories")
+_COLUMNS += columns("percent", between="variance between classes")
+
+
+class Separation:
+    """Features of labeled rows, ranked by the share of their variance between classes."""
+
+    def __init__(self, rows: LabeledRows) -> None:
+        shown = sample(len(rows), STATISTICS_ROWS)
+        shown = shown[sample(len(shown), 5000)]
+        self.names = feature_names(rows.dataset)
+        self.X, self.places = rows.numbers(shown)
+        self.codes = rows.codes[shown]
+        self.shares = dict(zip(self.places, _between(self.X, self.codes).tolist(), strict=True))
+        self.order = sorted(range(len(self.names)), key=lambda j: -self.shares.get(j, -1.0))
+
+    def leading(self, most: int) -> list[int]:
+        """Return the first numeric features of the ranking, in the order of the columns."""
+        return sorted(j for j in self.order[:most] if j in self.shares)
+
+    def values(self, features: list[int]) -> Array:
+        """Return the columns of some numeric features."""
+        return self.X[:, [self.places.index(j) for j in features]]
+
+
+def _between(X: Array, codes: Array) -> Array:
+    """Return the share of each feature's variance that lies between classes."""
+    total, away = X.var(axis=0), np.zeros(X.shape[1])
+    for code in np.unique(codes):
+        mine = X[codes == code]
+        away += len(mine) * (mine.mean(axis=0) - X.mean(axis=0)) ** 2
+    return np.where(total > 0, away / (len(X) * np.where(total > 0, total, 1.0)), 0.0)
+
+
+def data_blocks(rows: LabeledRows, ranked: Separation) -> list[Block]:
+    """Return the classes, and statistics of the features."""
+    blocks: list[Block] = [class_chart(rows.names, rows.counts)]
+    images = Images(rows) if rows.dataset.image is not None else None
+    if images is not None:
+        named = zip(images.class_means(), rows.names, strict=False)
+        pictures = [(each, f"class {name}") for each, name in named]
+        blocks.append(Gallery("Mean image of each class", images.shape, pictures))
+    shown = sample(len(rows), STATISTICS_ROWS)
+    found = describe(rows.dataset if len(shown) == len(rows) else part_of(rows.dataset, shown))
+    listed = []
+    for j in sorted(ranked.order[:FEATURES]):
+        share = round(max(0.0, ranked.shares.get(j, 0.0)), 4)
+        known = {name: brief(value, 5) for name, value in vars(found.columns[j]).items()}
+        listed.append({**known, "between": share})
+    title = f"Statistics of {'pixels' if images else 'features'}"
+    table = Table("features", title, _COLUMNS, listed, folded=images is not None)
+    boxes = [_box(each, order) for order, each in enumerate(listed) if each["std"]]
+    if images is not None or not boxes:
+        blocks.append(table)
+    else:
+        caption = f"Boxes: quartiles; lines: minimum and maximum (cut at ±{_CUT:g} std). "
+        caption += "Color: share of the variance between classes."
+        blocks.append(Chart("features", "Features", _boxes(boxes), caption, table))
+    if images is None:
+        blocks += [*_correlations(ranked, found.correlations), *_pairs(ranked, rows.names)]
+    notes = list(found.notes)
+    if len(shown) < len(rows):
+        notes.append(f"Statistics come from a sample of {len(shown):,} of {len(rows):,} rows.")
+    if len(ranked.order) > FEATURES:
+        what = "those whose means differ most between classes"
+        notes.append(f"{FEATURES} of {len(ranked.order):,} features are shown: {what}.")
+    return [*blocks, *(Text(note, small=True) for note in notes)]
+
+
+def class_chart(names: list[str], counts: list[int]) -> Chart:
+    """Return the number of rows of each class."""
+    total, title = sum(counts) or 1, "Rows of each class"
+    rows: Rows = [
+        {"class": name, "rows": many, "share": many / total, "order": place}
+        for place, (name, many) in enumerate(zip(names, counts, strict=True))
+    ]
+    listed = columns("text", **{"class": "class"}) + columns("number", rows="rows")
+    table = Table("classes", title, listed + columns("percent", share="share"), rows)
+    x = number("rows", title="rows", axis={"labelExpr": TICK, "tickCount": 5})
+    places = {"x": x, "y": _names("class", "order", 160)}
+    hints = tooltip(**{"class": "class"}, rows=("rows", ","), share=("share", ".1%"))
+    bars = mark("bar", {**places, "tooltip": hints}, color="#4c78a8")
+    labels = {**places, "text": number("rows", format=",")}
+    text = mark("text", labels, align="left", dx=4, aria=False)
+    spec = chart(rows, bars, text, height=(20 if len(rows) <= 30 else 11) * len(rows))
+    return Chart("classes", title, spec, "", table)
+
+
+def _box(each: dict[str, Any], order: int) -> dict[str, Any]:
+    """Return the quartiles of a feature as distances from its mean, in std."""
+    values = {"low": "min", "first": "quartile1", "middle": "median"}
+    values |= {"third": "quartile3", "high": "max"}
+    mean, std = each["mean"] or 0.0, each["std"]
+    scores = {name: ((each[own] or 0.0) - mean) / std for name, own in values.items()}
+    places = {name: round(max(-_CUT, min(_CUT, z)), 3) for name, z in scores.items()}
+    return {**each, "order": order, **places}
+
+
+def _boxes(rows: Rows) -> Spec:
+    y, title = {"y": _names("name", "order", 150)}, "distance from the mean, in std"
+    legend: Spec = {"title": "between classes", "format": ".0%", "orient": "top"}
+    legend |= {"gradientLength": 140, "gradientThickness": 8}
+    # From gray to orange: features that separate classes stand out, on light and on dark.
+    color = number("between", scale={"range": ["#8a94a0", "#e08600"]}, legend=legend)
+    names = ("mean", "std", "min", "quartile1", "median", "quartile3", "max")
+    hints = tooltip(name="feature", **{name: (name, ".4~g") for name in names})
+    low = number("low", title=title, axis={"tickCount": 7, "format": "~g"})
+    first, middle = (number(name, title=title) for name in ("first", "middle"))
+    box = {"x": first, "x2": {"field": "third"}, **y, "color": color, "tooltip": hints}
+    layers = [
+        mark("rule", {"x": low, "x2": {"field": "high"}, **y}),
+        mark("bar", box, size=9),
+        mark("tick", {"x": middle, **y}, thickness=2, size=11, color="#fff"),
+    ]
+    return chart(rows, *layers, height=17 * len(rows))
+
+
+def _correlations(ranked: Separation, pairs: list[tuple[str, str, float]]) -> list[Block]:
+    features = ranked.leading(CORRELATED)
+    if len(features) < 2:
+        return []
+    with np.errstate(invalid="ignore", divide="ignore"):
+        matrix = np.nan_to_num(np.corrcoef(ranked.values(features), rowvar=False)).round(2)
+    names = [ranked.names[j] for j in features]
+    rows: Rows = [
+        {"one": one, "two": two, "a": a, "b": b, "r": float(matrix[a, b])}
+        for a, one in enumerate(names)
+        for b, two in enumerate(names)
+        if a != b
+    ]
+    listed = columns("text", one="feature", two="and") + columns("number", r="r")
+    strongest = [{"one": one, "two": two, "r": round(r, 3)} for one, two, r in pairs]
+    table = Table("correlations", "The strongest correlations", listed, strongest)
+    total = len(ranked.names)
+    caption = "" if len(names) == total else f"{len(names)} of {total} features."
+    places = {"x": _names("one", "a", 110, labelAngle=-60), "y": _names("two", "b", 110)}
+    looks = signed("r", 1.0)
+    hints = {"tooltip": tooltip(one="feature", two="and", r=("r", ".2f"))}
+    ink = either("abs(datum.r) > 0.7", "#fff", "currentColor")
+    text = {**places, "text": number("r", format=".1f"), "color": ink}
+    layers = [
+        mark("rect", {**places, **looks["encoding"], **hints}),
+        mark("text", text, fontSize=9, aria=False),
+    ]
+    step = [44 if len(names) <= 12 else 24]
+    spec = chart(rows, *layers, width=step, height=step, transform=looks["transform"])
+    return [Chart("correlations", "Correlations of features", spec, caption, table)]
+
+
+def _pairs(ranked: Separation, names: list[str]) -> list[Block]:
+    """Return scatter plots of pairs of the features that separate classes best."""
+    features = sorted(j for j in ranked.order[:PAIRED] if j in ranked.shares)
+    X, shown = ranked.values(features), sample(len(ranked.X), PAIR_ROWS)
+    charts: list[Block] = []
+    for a, one in enumerate(features):
+        for b, two in enumerate(features[a + 1 :], start=a + 1):
+            across, down = (brief(X[shown, k].tolist()) for k in (a, b))
+            codes = ranked.codes[shown].tolist()
+            points: Rows = [
+                {"x": x, "y": y, "class": names[code], "order": code}
+                for x, y, code in zip(across, down, codes, strict=True)
+            ]
+            titles = ranked.names[one], ranked.names[two]
+            spec = pair_chart(points, titles, len(names))
+            name = f"pair {len(charts) + 1}"
+            charts.append(Chart(name, f"{titles[1]} against {titles[0]}", spec, layout="fit"))
+    return charts
+
+
+def pair_chart(points: Rows, titles: tuple[str, str], classes: int) -> Spec:
+    """Return a scatter plot of two features in the colors of classes."""
+    axis, scale = {"labelExpr": TICK, "tickCount": 5}, {"zero": False, "nice": True}
+    x, y = (
+        number(name, title=title, axis=axis, scale=scale)
+        for name, title in zip("xy", titles, strict=True)
+    )
+    shape = {"shape": word("class", "order", legend=None)} if classes <= len(CLASSES) else {}
+    looks = {"x": x, "y": y, "color": class_color(classes), **shape}
+    hints = tooltip(**{"class": "class"}, x=(titles[0], ".4~g"), y=(titles[1], ".4~g"))
+    dots = mark("point", {**looks, "tooltip": hints}, filled=True, size=26, opacity=0.7)
+    return chart(points, dots, width=260, height=240)
+
+
+def _names(field: str, order: str, limit: int, **axis: Any) -> Spec:
+    """Return an axis of texts without a title, cut at a number of pixels."""
+    return word(field, order, title=None, axis={"labelLimit": limit, **axis})
+
+
+# -- images and values of rows ---------------------------------------------------------------------
+
+
+@dataclass
+class Images:
+    """Rows that are images, as base64 of gray bytes with a height and width."""
+
+    rows: LabeledRows
+
+    def __post_init__(self) -> None:
+        dataset = self.rows.dataset
+        assert dataset.image is not None
+        height, width = dataset.image
+        steps = range(1, height + width)
+        self._step = next(k for k in steps if (height // k) * (width // k) <= PIXELS)
+        self.shape = -(-int(height) // self._step), -(-int(width) // self._step)
+
+    @cached_property
+    def _range(self) -> tuple[float, float]:
+        some = dense(self.rows.dataset.X[:: max(1, len(self.rows) // 2000)])
+        return float(some.min(initial=0.0)), float(some.max(initial=1.0))
+
+    def picture(self, values: Any) -> str:
+        """Return the image of one row."""
+        low, high = self._range
+        gray = np.asarray(values, dtype=np.float64).reshape(self.rows.dataset.image)
+        scaled = 255 * (gray[:: self._step, :: self._step] - low) / ((high - low) or 1.0)
+        bytes_ = np.clip(np.nan_to_num(scaled), 0, 255).round().astype(np.uint8).tobytes()
+        return base64.b64encode(bytes_).decode()
+
+    def class_means(self) -> list[str]:
+        """Return the mean image of each of the first classes, from a sample."""
+        shown = sample(len(self.rows), MEAN_ROWS)
+        X, _ = self.rows.numbers(shown)
+        codes, found = self.rows.codes[shown], []
+        for code in range(min(len(self.rows.names), MEANS)):
+            mine = X[codes == code]
+            found.append(self.picture(mine.mean(axis=0) if len(mine) else np.zeros(X.shape[1])))
+        return found
+
+
+class RowValues:
+    """Values of single rows in some columns, as a table shows them."""
+
+    def __init__(self, rows: LabeledRows, features: list[int]) -> None:
+        self._X, self._features = rows.dataset.X, features
+        self._is_frame, listed = rows.dataset.has_frame, rows.dataset.columns
+        self._dates = {j for j in features if listed and listed[j].kind in DATES}
+        names = feature_names(rows.dataset)
+        self.columns = [names[j] for j in features]
+
+    def of(self, row: int) -> list[Any]:
+        """Return the values of a row."""
+        if self._is_frame:
+            return [self._short(self._X[row, j], j) for j in self._features]
+        values = dense(self._X[[row]])[0]
+        return [self._short(values[j], j) for j in self._features]
+
+    def _short(self, value: Any, feature: int) -> Any:
+        value = value.item() if isinstance(value, np.generic) else value
+        if value is not None and feature in self._dates:
+            from pegasos.program.tables.dates import day
+
+            return day(value)
+        is_plain = value is None or isinstance(value, int | float)
+        return brief(value) if is_plain else str(value)[:60]

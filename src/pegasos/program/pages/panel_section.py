@@ -1,0 +1,233 @@
+"""Confusion matrix and worst mistakes of a setting; readers pick the setting of a search."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pegasos.program.pages.blocks import Block, Chart, Panel, Text
+from pegasos.program.pages.data_section import Images, RowValues, Separation
+from pegasos.program.pages.grid import Grid
+from pegasos.program.pages.labeled_rows import LabeledRows, dense
+from pegasos.program.pages.values import unbroken
+from pegasos.program.pages.vega import Spec, chart, either, mark, number, tooltip, word
+from pegasos.program.pages.wording import score_text
+from pegasos.program.records.runs import CellRecord, SearchRecord, best_of_families
+
+Array = np.ndarray[Any, Any]
+
+#: Settings whose mistakes are kept, and the numbers that all confusion matrices together may take.
+LEADING, CONFUSION_NUMBERS = 12, 90_000
+#: Mistakes kept of a setting, and columns shown of a row.
+MISTAKES, VALUES = 18, 12
+#: Settings in the list, and classes up to which the confusion matrix is a table.
+MOST_LISTED, MOST_CLASSES = 40, 30
+#: Pixels of a cell by the number of classes.
+_CELLS = ((4, 72), (12, 36), (20, 28), (50, 14), (10**9, 8))
+
+
+def model_panel(
+    rows: LabeledRows, ranked: Separation, predicted: Array, scores: Array | None
+) -> list[Block]:
+    """Return the panel of a model, from the codes that it predicts and its scores."""
+    flat = confusion_counts(rows.codes, predicted, len(rows.names))
+    kept = {"0": {"confusion": flat, "mistakes": worst_mistakes(rows.codes, predicted, scores)}}
+    return _panel(rows, ranked, kept, 0, {})
+
+
+def search_panel(
+    record: SearchRecord, grid: Grid, search: Any, rows: LabeledRows, ranked: Separation
+) -> list[Block]:
+    """Return the panel of a search: confusion matrices of as many settings as the page can hold.
+
+    Mistakes are kept of the leading settings only.
+    """
+    codes, least = rows.codes, record.measure.least
+    cells = best_of_families(record.cells, lambda cell: cell.number, lambda cell: cell.value, least)
+    leading = _leading(cells, record, least)
+    labels = search.labels_
+    wrong = (labels != codes) & (labels >= 0)  # negative: not evaluated
+    hard = wrong[[cell.number for cell in cells[:50]]].mean(axis=0)
+    kept, room = dict[str, Any](), CONFUSION_NUMBERS
+    for place in dict.fromkeys([*leading, *(cell.number for cell in cells)]):
+        flat = confusion_counts(codes, labels[place], len(rows.names))
+        if not flat:  # evaluated in the first stage only, which keeps no predictions
+            continue
+        room -= len(flat)
+        if room < 0 and place not in leading:
+            break
+        mistakes = None
+        if place in leading:
+            scores = _scores(search, place, len(rows.names))
+            mistakes = worst_mistakes(codes, labels[place], scores, hard)
+        kept[str(place)] = {"confusion": flat, "mistakes": mistakes}
+    settings: dict[str, Any] = {
+        "cells": _settings(record, grid),
+        "order": _order(record, grid, kept),
+    }
+    blocks = _panel(rows, ranked, kept, record.best, settings)
+    if record.threshold is None:
+        return blocks
+    return [Text("Confusion matrices of settings are those at score 0.", small=True), *blocks]
+
+
+def _leading(cells: list[CellRecord], record: SearchRecord, least: bool) -> list[int]:
+    """Return the choice, the simplest cell, the best of each model and kernel, then others."""
+    families = best_of_families(
+        cells,
+        lambda cell: (cell.setting.model, cell.setting.kernel),
+        lambda cell: cell.value,
+        least,
+    )
+    ranked = [cell.number for cell in (*families[: LEADING - 4], *cells)]
+    return list(dict.fromkeys([record.best, record.simplest, *ranked]))[:LEADING]
+
+
+def _scores(search: Any, cell: int, classes: int) -> Array | None:
+    try:
+        scores = search.out_of_fold_scores(cell)
+    except ValueError:
+        return None
+    return scores if scores.shape[1] in (classes, 1) else None
+
+
+def _settings(record: SearchRecord, grid: Grid) -> dict[str, dict[str, Any]]:
+    """Return text, value and command of each setting."""
+    found = {}
+    for point in grid.points:
+        value = score_text(point.value, record.measure)
+        if point.cell.deviation is not None:
+            value += f" ± {score_text(point.cell.deviation, record.measure)} (std over folds)"
+        text = unbroken(f"{record.measure.name} {value}")
+        known = {"setting": point.text, "value": text, "command": point.command}
+        found[str(point.number)] = known
+    return found
+
+
+def _order(record: SearchRecord, grid: Grid, kept: dict[str, Any]) -> list[int]:
+    """Return the settings of the list, the best first."""
+    sign = 1 if record.measure.least else -1
+    ranked = [point for point in grid.points if str(point.number) in kept]
+    ranked.sort(key=lambda point: math.inf if point.value is None else sign * point.value)
+    return [point.number for point in ranked[:MOST_LISTED]]
+
+
+def _panel(
+    rows: LabeledRows,
+    ranked: Separation,
+    kept: dict[str, Any],
+    best: int,
+    settings: dict[str, Any],
+) -> list[Block]:
+    """Return the panel with the rows of all mistakes, and for many classes a chart."""
+    images = Images(rows) if rows.dataset.image is not None else None
+    values = RowValues(rows, sorted(ranked.order[:VALUES]))
+    wrong = {each["row"] for cell in kept.values() for each in cell["mistakes"] or ()}
+    shown = {}
+    for row in sorted(wrong):
+        known: dict[str, Any] = {"number": rows.number(row), "picture": "", "values": []}
+        shown[str(row)] = known
+        if images is None:
+            known["values"] = values.of(row)
+        else:
+            known["picture"] = images.picture(dense(rows.dataset.X[[row]]))
+    drawn = {}
+    if str(best) in kept:
+        drawn["confusion"] = confusion_chart(kept[str(best)]["confusion"], rows.names)
+    data: dict[str, Any] = {
+        "best": best,
+        "cells": {},
+        "order": [],
+        **settings,
+        "classes": rows.names,
+    }
+    data |= {"kept": kept, "rows": shown, "most": MOST_CLASSES}
+    data |= {"shape": None if images is None else images.shape, "columns": values.columns}
+    panel = Panel(drawn, data, alone=not settings)
+    if not drawn or len(rows.names) <= MOST_CLASSES:
+        return [panel]
+    title = "Confusion matrix" + (" of the choice" if settings else "")
+    spec, panel.figures = drawn["confusion"], {}
+    return [Chart("confusion", title, spec, "Color: share of the true class."), panel]
+
+
+def confusion_counts(truth: Array, predicted: Array, classes: int) -> list[int]:
+    """Return (true, predicted, count) of all pairs that occur, as one flat list.
+
+    Rows with a negative prediction were not evaluated.
+    """
+    tested = predicted >= 0
+    counts = np.bincount(truth[tested] * classes + predicted[tested])
+    pairs = np.flatnonzero(counts)
+    found = np.column_stack([pairs // classes, pairs % classes, counts[pairs]])
+    return found.reshape(-1).astype(int).tolist()
+
+
+def worst_mistakes(
+    truth: Array, predicted: Array, scores: Array | None, hard: Array | None = None
+) -> list[dict[str, Any]]:
+    """Return the mistakes with the largest lead of the predicted class over the true one.
+
+    Without scores these are the rows that most settings misclassify; `hard` is their share. Each
+    mistake has its row, the codes of both classes, and scores of some classes: of two classes the
+    score of the second one.
+    """
+    wrong = np.flatnonzero((predicted != truth) & (predicted >= 0))
+    lead = np.zeros(len(wrong)) if hard is None else hard[wrong]
+    one = scores is not None and scores.shape[1] == 1
+    if scores is not None:
+        scores = np.column_stack([-scores[:, 0], scores[:, 0]]) if one else scores
+        lead = scores[wrong, predicted[wrong]] - scores[wrong, truth[wrong]]
+    found = []
+    for row in wrong[np.argsort(-np.nan_to_num(lead), kind="stable")[:MISTAKES]].tolist():
+        true, guess = int(truth[row]), int(predicted[row])
+        mistake: dict[str, Any] = {"row": row, "true": true, "guess": guess}
+        mistake |= {"codes": [], "scores": [], "share": None}
+        if scores is not None:
+            best = np.argsort(-scores[row], kind="stable")[:3].tolist()
+            codes = [1] if one else list(dict.fromkeys([guess, true, *best]))[:4]
+            shown = [round(float(scores[row, code]), 3) for code in codes]
+            mistake |= {"codes": codes, "scores": shown}
+        elif hard is not None:
+            mistake["share"] = round(float(hard[row]), 3)
+        found.append(mistake)
+    return found
+
+
+def confusion_chart(flat: list[int], names: list[str], rates: bool = False) -> Spec:
+    """Return true classes down and predicted ones across; numbers are counts or rates.
+
+    Color is the share of the true class.
+    """
+    classes = len(names)
+    triples = list(zip(*[iter(flat)] * 3, strict=True))
+    totals = dict.fromkeys(range(classes), 0)
+    for true, _, many in triples:
+        totals[true] += many
+    rows = []
+    for true, guess, many in triples:
+        rate = many / totals[true]
+        label = f"{100 * rate:.1f}" if rate < 0.0995 else f"{100 * rate:.0f}"
+        what = f"rows of {names[true]} predicted as {names[guess]}"
+        row = {"tr": true, "gr": guess, "count": many, "rate": rate}
+        row |= {"shown": f"{many} of {totals[true]} {what} ({rate:.1%})"}
+        row |= {"true": names[true], "guess": names[guess], "label": label if rates else str(many)}
+        rows.append(row)
+    step = next(pixels for most, pixels in _CELLS if classes <= most)
+    ticks = {"labelLimit": 90, "labels": classes <= 50, "ticks": classes <= 50}
+    tilted = {**ticks, "labelAngle": 0 if classes <= 12 else -60}
+    x = word("guess", "gr", title="predicted", axis=tilted)
+    places = {"x": x, "y": word("true", "tr", title="true", axis=ticks)}
+    # Small rates are close to the background, so that dark pages have no bright spots.
+    scale = {"type": "sqrt", "domain": [0, 1], "range": [0.06, 1]}
+    hints = tooltip(true="true", guess="predicted", shown="rows")
+    shade: Spec = {**places, "opacity": number("rate", scale=scale, legend=None)}
+    shade |= {"tooltip": hints, "description": word("shown")}
+    ink = either("datum.rate > 0.2", "#fff", "currentColor")
+    layers = [
+        mark("rect", shade, color="#0b5fa5"),
+        mark("text", {**places, "text": word("label"), "color": ink}, fontSize=11, aria=False),
+    ]
+    return chart(rows, *layers[: 2 if classes <= 20 else 1], width=[step], height=[step])
