@@ -320,9 +320,9 @@ def test_what_looks_good_out_of_fold_is_no_better_than_guessing_where_test_rows_
     noisy = Figure(100, 0.09, 0.05, 0.2, 0.1, "a", False)
     assert verdict_words(good, measure, noisy) is None  # few test rows tell little
     assert (
-        "error 12.00\u00a0% on 100 test rows, not better than always guessing 'a'"
+        "error 12.00\u00a0% on 100 test rows is no better than always predicting 'a'"
         in verdict_words(good, measure, bad)
     )
-    assert "on 100 rows that it did not learn from, better by no more than noise" in verdict_words(
+    assert "on 100 out-of-fold predictions is within noise of" in verdict_words(
         noisy, measure, bad
     )

@@ -273,7 +273,7 @@ def test_tune_searches_a_sample_and_learns_from_all_rows(place: Path) -> None:
     assert load_record(TuneRecord, "run/summary.json").whole is not None
     refitted = fine("tune", folder, *options, "-o", "run", "--no-page")
     assert "The saved model was refitted after that, on all 3,000 rows" in refitted.out
-    assert "All training rows were learned by sdca: λ = " in refitted.out
+    assert "sdca was trained on all training rows: λ = " in refitted.out
     card = fine("show", "run/best.model", "--json").json["card"]
     assert card["refitted_rows"] == 3000 and card["split"]["train_rows"] == 2403
 
@@ -395,7 +395,7 @@ def test_tune_keeps_the_sample_where_there_is_no_other_way(
     assert answer["errors"]["test"]["mistakes"] == int(wrong.sum())
     monkeypatch.setattr("shutil.disk_usage", lambda path: type("usage", (), {"free": 10**8}))
     answer = fine("tune", folder, "--lam", "1e-3", *given, "-o", "two")
-    assert "The saved model knows the sample only: the prepared rows take" in answer.out
+    assert "The saved model was trained on this sample only: the prepared rows take" in answer.out
     assert call("tune", folder, "--drop-outliers", 3, *given, "-o", "three").code == 3
 
 

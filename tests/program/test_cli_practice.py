@@ -49,7 +49,7 @@ def table(tmp_path, monkeypatch) -> str:
 
 def test_a_useless_model_of_train_is_called_that(table):
     assert (
-        "This model is no better than guessing: error 10.00" in fine("train", table, *USELESS).out
+        "This model does not beat the baseline: its error 10.00" in fine("train", table, *USELESS).out
     )
     assert fine("train", table, *USELESS, "--json").json["figures"]["test"]["better"] is False
 
@@ -58,10 +58,10 @@ def test_a_useless_model_is_called_that(table):
     told = fine("tune", table, "--kernel", "linear", "--lam", "10", "--drop", "customer")
     assert "note: always guessing 'stayed' errs on 9.79 %" in told.err
     assert "--metric balanced-error, f1 or average-precision" in told.err
-    assert "This model is no better than guessing: error " in told.out
+    assert "This model does not beat the baseline: its error " in told.out
     page = Path("runs/churn/report.html").read_text()
-    assert "This model is no better than guessing" in page
-    assert page.index("This model is no better than guessing") < page.index('id="section-grid"')
+    assert "This model does not beat the baseline" in page
+    assert page.index("This model does not beat the baseline") < page.index('id="section-grid"')
     again = f"pegasos tune {table} --kernel linear --lam 10 --drop customer --metric balanced-error"
     assert f"next:  {again}" in told.out and again in page
     answer = fine(
@@ -82,7 +82,7 @@ def test_a_useless_model_is_called_that(table):
     assert "baseline" in later.out
     churn(seed=8).write_csv("later.csv")
     assert (
-        "This model is no better than guessing"
+        "This model does not beat the baseline"
         in fine("run", "runs/churn/best.model", "later.csv").out
     )
 
@@ -91,9 +91,9 @@ def test_a_useful_model_is_not(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     numbers(300).write_csv("t.csv")
     answer = fine("tune", "t.csv", *LINEAR)
-    assert "no better than guessing" not in answer.out
-    assert "baseline: always guessing" in answer.out and "next:  pegasos show" in answer.out
-    assert "no better than guessing" not in Path("runs/t/report.html").read_text()
+    assert "does not beat the baseline" not in answer.out
+    assert "baseline: always predicting" in answer.out and "next:  pegasos show" in answer.out
+    assert "does not beat the baseline" not in Path("runs/t/report.html").read_text()
 
 
 @pytest.mark.parametrize(
@@ -351,6 +351,6 @@ def test_rbf_says_which_number_it_wants(table):
 def test_test_rows_from_elsewhere_are_told():
     honest = Estimate(0.023, 0.0185, 0.0278, "m")
     test = ErrorCount.counted(2007, 106)
-    assert "believe the test error" in unlike_words(honest, test, "the file's own test group")
+    assert "rely on the test error" in unlike_words(honest, test, "the file's own test group")
     assert unlike_words(honest, test, "random, by class") is None
     assert unlike_words(honest, ErrorCount.counted(2007, 46), "the file's own test group") is None
