@@ -49,7 +49,8 @@ def table(tmp_path, monkeypatch) -> str:
 
 def test_a_useless_model_of_train_is_called_that(table):
     assert (
-        "This model does not beat the baseline: its error 10.00" in fine("train", table, *USELESS).out
+        "This model does not beat the baseline: its error 10.00"
+        in fine("train", table, *USELESS).out
     )
     assert fine("train", table, *USELESS, "--json").json["figures"]["test"]["better"] is False
 
@@ -278,8 +279,8 @@ def test_models_without_probabilities_are_compared_by_calibrated_ones(table):
     models = ("-m", "perceptron", "-m", "sdca-logistic", "--epochs", "5")
     given = ("tune", table, *models, "--metric", "log-loss", "--kernel", "linear")
     told = fine(*given).out
-    assert "The log-loss of perceptron is that of calibrated probabilities" in told
-    assert "is that of calibrated probabilities" in Path("runs/churn/report.html").read_text()
+    assert "Probabilities of perceptron for the log-loss come from cross-fitted sigmoids" in told
+    assert "come from cross-fitted sigmoids" in Path("runs/churn/report.html").read_text()
     answer = fine(*given, "--json", "--no-page").json
     assert {cell["setting"]["model"] for cell in answer["cells"]} == {"perceptron", "sdca-logistic"}
     assert all(0.2 < cell["value"] < 0.7 for cell in answer["cells"])

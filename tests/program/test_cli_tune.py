@@ -217,7 +217,8 @@ def test_time_that_is_up(table):
     """A usable model whatever the time, and words that say what it is."""
     told = fine("tune", table, *SMALL, "--max-time", "1e-9", "-o", "asked")
     assert (
-        "Time limit reached (1e-09 s): the saved model was trained on the training rows only" in told.out
+        "Time limit reached (1e-09 s): the saved model was trained on the training rows only"
+        in told.out
     )
     found = fine(
         "tune",
