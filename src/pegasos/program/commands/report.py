@@ -49,7 +49,6 @@ def command(
     """
     from pegasos.program.pages import report
     from pegasos.program.pages.page import RECORDS
-    from pegasos.program.saved_models import SavedModel
     from pegasos.program.terminal import outputs
     from pegasos.program.views import give
 
