@@ -56,7 +56,7 @@ def test_the_walk_on_the_command_line(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "always guessing 'stayed' errs on 7.96 %" in described.out
     assert (
         "baseline: constant scores: 0.07963" in tuned.out
-        and "does not beat the baseline" not in tuned.out
+        and "is no better than the baseline" not in tuned.out
     )
     assert "probabilities: " in tuned.out and "for recall >= 0.6" in tuned.out
     table = explained.out.partition("permuted column")[2].splitlines()[1:8]

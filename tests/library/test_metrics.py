@@ -319,8 +319,7 @@ def test_what_looks_good_out_of_fold_is_no_better_than_guessing_where_test_rows_
     )
     noisy = Figure(100, 0.09, 0.05, 0.2, 0.1, "a", False)
     assert verdict_words(good, measure, noisy) is None  # few test rows tell little
-    assert (
-        "error 12.00\u00a0% on 100 test rows is no better than always predicting 'a'"
-        in verdict_words(good, measure, bad)
+    assert "error 12.00\u00a0% on 100 test rows, against always predicting 'a'" in verdict_words(
+        good, measure, bad
     )
-    assert "on 100 out-of-fold predictions is within noise of" in verdict_words(noisy, measure, bad)
+    assert "on 100 out-of-fold predictions, within noise of" in verdict_words(noisy, measure, bad)

@@ -49,7 +49,7 @@ def table(tmp_path, monkeypatch) -> str:
 
 def test_a_useless_model_of_train_is_called_that(table):
     assert (
-        "This model does not beat the baseline: its error 10.00"
+        "This model is no better than the baseline: error 10.00"
         in fine("train", table, *USELESS).out
     )
     assert fine("train", table, *USELESS, "--json").json["figures"]["test"]["better"] is False
@@ -59,10 +59,10 @@ def test_a_useless_model_is_called_that(table):
     told = fine("tune", table, "--kernel", "linear", "--lam", "10", "--drop", "customer")
     assert "note: always guessing 'stayed' errs on 9.79 %" in told.err
     assert "--metric balanced-error, f1 or average-precision" in told.err
-    assert "This model does not beat the baseline: its error " in told.out
+    assert "This model is no better than the baseline: error " in told.out
     page = Path("runs/churn/report.html").read_text()
-    assert "This model does not beat the baseline" in page
-    assert page.index("This model does not beat the baseline") < page.index('id="section-grid"')
+    assert "This model is no better than the baseline" in page
+    assert page.index("This model is no better than the baseline") < page.index('id="section-grid"')
     again = f"pegasos tune {table} --kernel linear --lam 10 --drop customer --metric balanced-error"
     assert f"next:  {again}" in told.out and again in page
     answer = fine(
@@ -83,7 +83,7 @@ def test_a_useless_model_is_called_that(table):
     assert "baseline" in later.out
     churn(seed=8).write_csv("later.csv")
     assert (
-        "This model does not beat the baseline"
+        "This model is no better than the baseline"
         in fine("run", "runs/churn/best.model", "later.csv").out
     )
 
@@ -92,9 +92,9 @@ def test_a_useful_model_is_not(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     numbers(300).write_csv("t.csv")
     answer = fine("tune", "t.csv", *LINEAR)
-    assert "does not beat the baseline" not in answer.out
+    assert "is no better than the baseline" not in answer.out
     assert "baseline: always predicting" in answer.out and "next:  pegasos show" in answer.out
-    assert "does not beat the baseline" not in Path("runs/t/report.html").read_text()
+    assert "is no better than the baseline" not in Path("runs/t/report.html").read_text()
 
 
 @pytest.mark.parametrize(

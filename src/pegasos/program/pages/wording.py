@@ -116,11 +116,10 @@ def verdict_words(
         figure, where = test, "test rows"
     else:
         return None
-    how = "is within noise of" if figure.ahead(measure.least) else "is no better than"
+    how = "within noise of" if figure.ahead(measure.least) else "against"
     value = f"{measure.name} {score_text(figure.value, measure)} on {figure.rows:,} {where}"
-    return (
-        f"This model does not beat the baseline: its {value} {how} {guess_words(figure, measure)}."
-    )
+    baseline = guess_words(figure, measure)
+    return f"This model is no better than the baseline: {value}, {how} {baseline}."
 
 
 def weight_words(setting: Setting) -> str | None:
