@@ -6,10 +6,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pegasos import plot
+    from pegasos import kernels, metrics, plot
     from pegasos.explaining import explain
     from pegasos.learners import SDCA, Pegasos, Perceptron
     from pegasos.nystroem import Nystroem, full_kernel_bound
+    from pegasos.preprocessing import DropOutliers
     from pegasos.program.modelfile import load, save
     from pegasos.program.onnxfile import export_onnx
     from pegasos.program.pages import play, report
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "SDCA",
+    "DropOutliers",
     "Nystroem",
     "Pegasos",
     "Perceptron",
@@ -28,8 +30,10 @@ __all__ = [
     "explain",
     "export_onnx",
     "full_kernel_bound",
+    "kernels",
     "load",
     "load_set",
+    "metrics",
     "play",
     "plot",
     "report",
@@ -38,6 +42,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "DropOutliers": "pegasos.preprocessing",
     "Nystroem": "pegasos.nystroem",
     "Pegasos": "pegasos.learners",
     "Perceptron": "pegasos.learners",
@@ -47,8 +52,10 @@ _HOMES = {
     "explain": "pegasos.explaining",
     "export_onnx": "pegasos.program.onnxfile",
     "full_kernel_bound": "pegasos.nystroem",
+    "kernels": "pegasos.kernels",
     "load": "pegasos.program.modelfile",
     "load_set": "pegasos.program.tables.bunches",
+    "metrics": "pegasos.metrics",
     "play": "pegasos.program.pages",
     "plot": "pegasos.plot",
     "report": "pegasos.program.pages",

@@ -386,3 +386,12 @@ def test_a_grid_over_c() -> None:
     ]
     assert {found.settings_[place].lam for place in range(6)} == {None}
     assert steps and min(abs(np.log10(each) % 1) for each in steps) < 0.01
+
+
+def test_new_settings_that_are_equal_are_evaluated_once() -> None:
+    """Both leading families become linear by this variant: one setting is new, the other is it."""
+    grid = {"kernel": [None, Gaussian(50.0)], "lam": [1e-2]}
+    options = {"cv": FOLDS, "variants": [{"kernel": None, "tol": 1e-4}], "refinements": 0}
+    X = np.random.default_rng(0).normal(size=(80, 2))
+    found = TwoStageSearchCV(LEARNER, grid, **options).fit(X, X[:, 0] > 0)
+    assert len(found.cells_) == 3 and found.cv_results_["stage"].tolist() == [1, 1, 3]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -123,6 +124,10 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         """Refuse parameters of scikit-learn's classifiers that have another name here."""
         refuse_foreign_names(cls.__name__, params, cls._get_param_names())
         return super().__new__(cls)
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        # NumPy's numbers, as grids pass them, are printed as numbers.
+        return re.sub(r"np\.(?:float|int)\d+\(([^()]*)\)", r"\1", super().__repr__(N_CHAR_MAX))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
