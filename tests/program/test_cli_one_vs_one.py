@@ -75,7 +75,7 @@ def test_shrink_is_refused(wine):
         (("-m", "pegasos", "--multiclass", "one-vs-one"), "--multiclass does not apply to pegasos"),
         (
             ("-m", "sdca", "--multiclass", "one-vs-one", "--workers", "2"),
-            "does not go with --cluster",
+            "--multiclass one-vs-one needs all rows at once",
         ),
     ],
 )

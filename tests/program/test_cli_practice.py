@@ -15,7 +15,7 @@ from pegasos.program.records.runs import ErrorCount
 from pegasos.search.estimates import Estimate
 
 USELESS = ("--lam", "10", "--drop", "customer", "-o", "m.model")
-LINEAR = ("--kernel", "linear", "--lam", "1e-2,1e-1")
+LINEAR = ("--kernel", "linear", "--lam", "1e-2,1e-1", "--force")
 
 
 def churn(rows: int = 1200, seed: int = 7) -> pl.DataFrame:
@@ -63,7 +63,7 @@ def test_a_useless_model_is_called_that(table):
     page = Path("runs/churn/report.html").read_text()
     assert "This model is no better than the baseline" in page
     assert page.index("This model is no better than the baseline") < page.index('id="section-grid"')
-    again = f"pegasos tune {table} --kernel linear --lam 10 --drop customer --metric balanced-error"
+    again = f"pegasos tune {table} --kernel linear --lam 10 --drop customer --metric balanced-error --force"
     assert f"next:  {again}" in told.out and again in page
     answer = fine(
         "tune",
@@ -76,6 +76,7 @@ def test_a_useless_model_is_called_that(table):
         "customer",
         "--json",
         "--no-page",
+        "--force",
     ).json
     assert answer["better_than_guessing"] is False
     assert answer["errors"]["test"]["guess"] == pytest.approx(0.1, abs=0.01)
@@ -277,7 +278,7 @@ def test_models_without_probabilities_say_so(table):
 
 def test_models_without_probabilities_are_compared_by_calibrated_ones(table):
     models = ("-m", "perceptron", "-m", "sdca-logistic", "--epochs", "5")
-    given = ("tune", table, *models, "--metric", "log-loss", "--kernel", "linear")
+    given = ("tune", table, *models, "--metric", "log-loss", "--kernel", "linear", "--force")
     told = fine(*given).out
     assert "Probabilities of perceptron for the log-loss come from cross-fitted sigmoids" in told
     assert "come from cross-fitted sigmoids" in Path("runs/churn/report.html").read_text()

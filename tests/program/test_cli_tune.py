@@ -15,6 +15,7 @@ from command_line import call, fine, messy, numbers, written
 from pegasos import SDCA, Pegasos, SweepCV
 from pegasos.kernels import Gaussian, Polynomial
 from pegasos.program.commands.tune import view
+from pegasos.program.files import only_one
 from pegasos.program.modelfile import load
 from pegasos.program.records.codec import from_json
 from pegasos.program.records.codec import load as load_record
@@ -116,14 +117,18 @@ def test_the_folder_goes_on_where_it_was(table, monkeypatch):
         "pegasos.search.running.Schedule.run",
         lambda self, units, *rest: walked.extend(units) or True,
     )
-    again = fine("tune", table, *SMALL, "-o", "here", "--json").json
+    refused = call("tune", table, *SMALL, "-o", "here")
+    assert refused.code == 2 and "here has a finished run: --force replaces it" in refused.err
+    again = fine("tune", table, *SMALL, "-o", "here", "--force", "--json").json
     assert walked == []
     assert without_times(again) == without_times(first)
 
 
 def test_a_larger_grid_uses_what_is_there(table):
     fine("tune", table, *SMALL, "-o", "here")
-    more = fine("tune", table, *SMALL, "--kernel", "polynomial:2", "-o", "here", "--json").json
+    more = fine(
+        "tune", table, *SMALL, "--kernel", "polynomial:2", "-o", "here", "--force", "--json"
+    ).json
     assert len(more["cells"]) == 6
     assert without_times(more) == without_times(
         fine("tune", table, *SMALL, "--kernel", "polynomial:2", "-o", "new", "--json").json
@@ -132,10 +137,37 @@ def test_a_larger_grid_uses_what_is_there(table):
 
 def test_a_folder_of_other_data_is_refused_with_a_way_out(table, tmp_path):
     fine("tune", table, *SMALL, "-o", "here")
-    answer = call("tune", written(numbers(seed=1), tmp_path / "other.csv"), *SMALL, "-o", "here")
+    (tmp_path / "here/summary.json").unlink()
+    given = ("tune", written(numbers(seed=1), tmp_path / "other.csv"), *SMALL)
+    answer = call(*given, "-o", "here")
     assert answer.code == 2
     assert "here keeps a run on other data" in answer.err
     assert "-o" in answer.err
+    replaced = fine(*given, "-o", "here", "--force", "--json").json
+    assert without_times(replaced) == without_times(fine(*given, "-o", "new", "--json").json)
+
+
+def test_a_second_search_in_the_same_folder_is_refused(table):
+    with only_one("here"):
+        answer = call("tune", table, *SMALL, "-o", "here")
+    assert answer.code == 2 and "another process is at work in here" in answer.err
+    fine("tune", table, *SMALL, "-o", "here")
+
+
+@pytest.mark.parametrize("more", [(), ("--group", "person")])
+def test_a_validation_part_instead_of_folds(tmp_path, monkeypatch, more):
+    monkeypatch.chdir(tmp_path)
+    frame = numbers().with_columns(person=np.arange(150) // 2)
+    path = written(frame, tmp_path / "table.csv")
+    given = ("tune", path, *SMALL[:-2], "--label", "y", *more)
+    answer = fine(*given, "--validation", "0.25").out
+    assert "on one validation part" in answer and "folds" not in answer
+    found = fine(*given, "--validation", "0.25", "--force", "--json").json
+    assert found["folds"] == 1 and all(len(cell["folds"]) == 1 for cell in found["cells"])
+    rows = found["figures"]["out of fold"]["rows"]
+    assert rows == pytest.approx(0.25 * found["training_rows"], abs=2)
+    shares = [cell["value"] * rows for cell in found["cells"]]
+    assert shares == pytest.approx([round(each) for each in shares])
 
 
 def test_jobs_never_change_a_result(table):
@@ -205,7 +237,10 @@ def test_cv_and_scoring(table):
         True,
     )
     other = fine(
-        "tune", table, *SMALL[:-2], "--cv", "4", "--scoring", "jaccard_macro", "--json"
+        "tune",
+        table,
+        *SMALL[:-2],
+        *("--cv", "4", "--scoring", "jaccard_macro", "--force", "--json"),
     ).json
     assert (other["metric"], other["better_than_guessing"]) == ("jaccard_macro", None)
     refused = call("tune", table, *SMALL, "--scoring", "roc_auc_ovr", "-o", "other")
@@ -269,7 +304,7 @@ def test_the_saved_model_knows_all_rows(table):
     """Its test error is that of a model which did not know them, and every place says so."""
     told = fine("tune", table, *SMALL, "-o", "all")
     assert "refitted after that, on all 150 rows" in told.out
-    first = fine("tune", table, *SMALL, "-o", "all", "--json").json
+    first = fine("tune", table, *SMALL, "-o", "all", "--force", "--json").json
     kept = fine("tune", table, *SMALL, "-o", "kept", "--no-refit-all", "--json").json
     assert first["errors"] == kept["errors"]
     assert (kept["decision"]["fitted_rows"], kept["decision"]["saved_rows"]) == (120, 120)

@@ -230,6 +230,7 @@ def test_stores_that_are_damaged(damage: Any, number: int | None, words: str, pl
         "-o",
         "out",
         "--no-page",
+        "--force",
     ]
     fine(*command)
     for path in place.glob("out/sweep.sqlite-*"):
@@ -266,6 +267,7 @@ def test_a_store_that_another_process_writes_to(
         "-o",
         "out",
         "--no-page",
+        "--force",
     ]
     fine(*command)
     monkeypatch.setattr("pegasos.search.store._PATIENCE", 0.2)
@@ -546,7 +548,7 @@ def test_disks_that_are_really_full(disk: Any, place: Path) -> None:
 @pytest.mark.slow
 def test_a_run_goes_on_when_there_is_room_again(disk: Any, place: Path) -> None:
     """The store fills a disk; after it was made larger, the same command ends with the table of an undisturbed run."""
-    line = "PEGASOS tune digits --no-page -q -m perceptron --epochs 1,2,3,5,8 --cv 3 -o {}"
+    line = "PEGASOS tune digits --no-page -q -m perceptron --epochs 1,2,3,5,8 --cv 3 --force -o {}"
     small = disk("size=300k")
     assert "no space left" in shell(line.format(f"{small}/run"), place).stderr
     subprocess.run(["mount", "-o", "remount,size=20m", small], check=True)

@@ -18,6 +18,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from pegasos.program.errors import UsageError
+
 #: System errors for a full disk, an exhausted quota, and a file that exceeds the size limit.
 FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG)
 
@@ -68,6 +70,36 @@ def resumable(folder: str | os.PathLike[str]) -> Iterator[None]:
         told = error if isinstance(error, NoSpace) else NoSpace(error, error.filename or folder)
         told.resumed = os.fspath(folder)
         raise told from error.__cause__
+
+
+@contextlib.contextmanager
+def only_one(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Refuse a folder in which another process is at work; the folder is created.
+
+    The lock ends with the process. Systems and file systems without locks have none.
+    """
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    try:
+        import fcntl
+
+        handle = os.open(folder, os.O_RDONLY)
+    except (ImportError, OSError):  # Windows
+        yield
+        return
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        raise UsageError(
+            f"another process is at work in {os.fspath(folder)}: wait for it, or give another "
+            "folder with -o."
+        ) from None
+    except OSError:
+        pass
+    try:
+        yield
+    finally:
+        os.close(handle)
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ from pegasos.program.terminal.options import (
     OutputOptions,
     ReadingOptions,
     RunningOptions,
+    SearchOptions,
     option,
 )
 
@@ -66,9 +67,9 @@ def _tour(name: str, out: str, silent: bool) -> tuple[TuneRecord, EvaluationReco
     from pegasos.program.commands.tune.tuning import tune
     from pegasos.program.commands.tune.view import show_tune
 
-    options = (LearningOptions(), ReadingOptions(), RunningOptions())
-    folder = str(Path(out) / name)
-    found = tune(TuneJob(name, folder, _MODELS, 5, JudgingOptions(), None, None, *options))
+    search = SearchOptions(models=_MODELS, force=True)
+    options = (JudgingOptions(), LearningOptions(), ReadingOptions(), RunningOptions())
+    found = tune(TuneJob(name, str(Path(out) / name), search, *options))
     checked = evaluate(found.model, name, ReadingOptions(), None)
     if not silent:
         show_tune(found)

@@ -153,7 +153,8 @@ class Decision:
     @property
     def how(self) -> str:
         """Type of the estimate that the setting was chosen by."""
-        return "cross-validated" if self.by == "folds" else "cross-validated on a sample"
+        rows = "on a validation part" if self.asked_folds == 1 else "cross-validated"
+        return rows if self.by == "folds" else f"{rows} of a sample"
 
 
 @dataclass(frozen=True)

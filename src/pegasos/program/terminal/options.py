@@ -247,6 +247,62 @@ class JudgingOptions:
 
 
 @dataclass(frozen=True)
+class SearchOptions:
+    """Options for the search of `tune` and its folder."""
+
+    panel: ClassVar[str] = "Search"
+
+    models: list[str] = field(
+        default_factory=list,
+        metadata=choices(
+            "MODEL",
+            f"{MODEL_NAMES}; repeatable. Default: sdca, and sdca-logistic without a kernel.",
+            "--model",
+            "-m",
+            panel=COMMON,
+        ),
+    )
+    cv: int = choice("K", "Number of folds of cross-validation.", default=5, min=2, panel=COMMON)
+    validation: float | None = choice(
+        "SHARE",
+        "Compare settings on this share of the training rows instead of in folds.",
+        min=0.01,
+        max=0.99,
+    )
+    threshold: str | None = choice(
+        "AIM",
+        "Choose the threshold of two classes for f1, balanced-error or cost, or for a minimum: "
+        "precision=0.9, recall=0.8.",
+    )
+    refit_all: bool = choice(
+        None,
+        "Refit the choice on all rows after its test error is measured.",
+        "--refit-all/--no-refit-all",
+        default=True,
+    )
+    sample: int | None = choice(
+        "ROWS",
+        "Rows to search on if the table exceeds --memory. Default: at most 20,000.",
+        min=100,
+    )
+    max_time: float | None = choice(
+        "SECONDS", "Time limit; the best model found by then is kept.", panel=COMMON
+    )
+    jobs: int | None = choice(
+        "N", "Number of threads; results do not depend on it.", min=1, panel="Resources"
+    )
+    out: str | None = choice(
+        "DIR", "Folder of the run. Default: runs/ + DATA's name.", "--out", "-o", panel=COMMON
+    )
+    page: bool = choice(
+        None, "Write the page DIR/report.html.", "--page/--no-page", default=True, panel="Output"
+    )
+    force: bool = choice(
+        None, "Replace a finished run in the folder.", "--force", default=False, panel="Output"
+    )
+
+
+@dataclass(frozen=True)
 class OutputOptions:
     """Options for the output."""
 

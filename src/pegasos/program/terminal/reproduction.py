@@ -60,11 +60,11 @@ def next_commands(model: str, source: str | None, again: str | None = None) -> l
     >>> next_commands("runs/my.model", "my.csv")[-1]
     'pegasos predict runs/my.model NEW.csv -o labels.csv'
     >>> next_commands("runs/my.model", "my.csv", again="pegasos tune my.csv")[0]
-    'pegasos tune my.csv --metric balanced-error'
+    'pegasos tune my.csv --metric balanced-error --force'
     """
     data = shlex.quote("DATA" if source in (None, "-") else str(source))
     file = shlex.quote(model)
-    first = [] if again is None else [f"{again} --metric balanced-error"]
+    first = [] if again is None else [f"{again} --metric balanced-error --force"]
     return [
         *first,
         f"pegasos show {file}",

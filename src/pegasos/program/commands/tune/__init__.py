@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import (
-    MODEL_NAMES,
     ClusterOptions,
     Data,
     JudgingOptions,
@@ -14,74 +13,25 @@ from pegasos.program.terminal.options import (
     OutputOptions,
     ReadingOptions,
     RunningOptions,
-    option,
+    SearchOptions,
 )
 
 if TYPE_CHECKING:
     from pegasos.program.records.runs import TuneRecord
 
 PLACE = 50
-SHORT = "Find, refit and save the best model."
+SHORT = "Find the best model by cross-validation and save it."
 
 
 def command(
     data: Data,
+    options: SearchOptions,
     learning: LearningOptions,
     reading: ReadingOptions,
     running: RunningOptions,
     where: ClusterOptions,
     judging: JudgingOptions,
     talking: OutputOptions,
-    model: Annotated[
-        list[str],
-        option(
-            "MODEL",
-            f"Model: {MODEL_NAMES}; repeatable. Default: sdca, and sdca-logistic without a kernel.",
-            "--model",
-            "-m",
-        ),
-    ] = [],  # noqa: B006 - typer copies it
-    cv: Annotated[int, option("K", "Number of folds of cross-validation.", min=2)] = 5,
-    threshold: Annotated[
-        str | None,
-        option(
-            "AIM",
-            "Choose the threshold of two classes for f1, balanced-error or cost, or for a minimum: "
-            "precision=0.9, recall=0.8.",
-            panel="Search",
-        ),
-    ] = None,
-    jobs: Annotated[
-        int | None,
-        option("N", "Number of threads; results do not depend on it.", min=1, panel="Resources"),
-    ] = None,
-    max_time: Annotated[
-        float | None, option("SECONDS", "Time limit; the best model found by then is kept.")
-    ] = None,
-    refit_all: Annotated[
-        bool,
-        option(
-            None,
-            "Refit the choice on all rows after its test error is measured.",
-            "--refit-all/--no-refit-all",
-            panel="Search",
-        ),
-    ] = True,
-    sample: Annotated[
-        int | None,
-        option(
-            "ROWS",
-            "Rows to search on if the table exceeds --memory. Default: at most 20,000.",
-            min=100,
-            panel="Search",
-        ),
-    ] = None,
-    page: Annotated[
-        bool, option(None, "Write the page DIR/report.html.", "--page/--no-page", panel="Output")
-    ] = True,
-    out: Annotated[
-        str | None, option("DIR", "Folder of the run. Default: runs/ + DATA's name.", "--out", "-o")
-    ] = None,
 ) -> None:
     """Find the best model by cross-validation, measure its test error, and save it.
 
@@ -101,7 +51,8 @@ def command(
     given by --kernel, --C and similar options is evaluated completely on all rows.
 
     DIR contains best.model, results.csv with all settings, and the page report.html. The same
-    command resumes an interrupted run.
+    command resumes an interrupted run; --force replaces a finished one, and settings that were
+    evaluated in this folder are reused.
 
     A table that exceeds --memory is searched on a sample of its rows; the choice is then trained
     on all training rows. With --cluster or --workers, Dask workers evaluate folds and kernels.
@@ -112,9 +63,8 @@ def command(
     from pegasos.program.datasets import stem
     from pegasos.program.records.codec import to_json
 
-    folder = out if out is not None else f"runs/{stem(data)}"
-    asked = (learning, reading, running, page, refit_all, threshold, sample, where)
-    found = tune(TuneJob(data, folder, list(model), cv, judging, jobs, max_time, *asked))
+    folder = options.out if options.out is not None else f"runs/{stem(data)}"
+    found = tune(TuneJob(data, folder, options, judging, learning, reading, running, where))
     if talking.as_json:
         console.show_json(
             {

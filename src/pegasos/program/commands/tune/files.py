@@ -32,7 +32,7 @@ def write_run(
     save(folder / "summary.json", record)
     lines = [_line(cell, record) for cell in record.cells]
     write_text(folder / "results.csv", as_csv(lines))
-    if not job.page:
+    if not job.options.page:
         return
     rows = choice.rows
     rows = replace(rows, notes=[*whole_words(record.whole, record.training_rows), *rows.notes])

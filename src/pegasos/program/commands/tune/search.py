@@ -5,10 +5,17 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+from sklearn.model_selection import (
+    GroupShuffleSplit,
+    ShuffleSplit,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+)
 
 from pegasos.learners.catalogue import ONE_VS_ONE, make_learner
 from pegasos.metrics import METRICS, PROBABILITIES, Metric
@@ -34,6 +41,7 @@ from pegasos.program.terminal.options import (
     LearningOptions,
     ReadingOptions,
     RunningOptions,
+    SearchOptions,
 )
 from pegasos.search.advice import SweepWarning
 from pegasos.search.store import OtherQuestion
@@ -53,26 +61,17 @@ class TuneJob:
 
     data: str
     folder: str
-    models: list[str]
-    cv: int
+    options: SearchOptions
     judging: JudgingOptions
-    jobs: int | None
-    max_time: float | None
     learning: LearningOptions
     reading: ReadingOptions
     running: RunningOptions
-    page: bool = True
-    refit_all: bool = True
-    #: Value of --threshold.
-    threshold: str | None = None
-    #: Rows to search on where the table does not fit into memory.
-    sample: int | None = None
     where: ClusterOptions = HERE
 
     @property
     def metric(self) -> str:
         """Name of the metric that settings are compared by."""
-        return option_values.check_metric(self.judging, self.threshold)
+        return option_values.check_metric(self.judging, self.options.threshold)
 
     @property
     def asks_for_a_grid(self) -> bool:
@@ -115,7 +114,7 @@ def explore(
         grid,
         cv=_folds(job, rows),
         scoring=None if by_error else metric or job.metric,
-        n_jobs=job.jobs,
+        n_jobs=job.options.jobs,
         store=job.folder,
         memory=running.memory,
         client=None if cluster is None else cluster.client,
@@ -127,7 +126,9 @@ def explore(
         warm_path=not job.asks_for_a_grid,
     )
     fitted = _run(job, search, metric, rows, {**recipe.weights_of(rows), **groups})
-    return Choice(fitted, metric, recipe, rows, learning, learned, job.refit_all, until, cluster)
+    return Choice(
+        fitted, metric, recipe, rows, learning, learned, job.options.refit_all, until, cluster
+    )
 
 
 def _run(
@@ -137,11 +138,18 @@ def _run(
         warnings.simplefilter("ignore", SweepWarning)  # shown with the result
         warnings.filterwarnings("ignore", "The least populated class")  # _folds says so
         try:
+            try:
+                return search.fit(rows.X, rows.y, **given)
+            except OtherQuestion as error:
+                if not job.options.force:
+                    what = f"{job.folder} keeps a run on other {', '.join(error.different)}"
+                    remedy = "--force replaces it, or give another folder with -o"
+                    raise UsageError(f"{what}: {remedy}.") from error
+            for path in Path(job.folder).glob("sweep.sqlite*"):
+                path.unlink()
             return search.fit(rows.X, rows.y, **given)
-        except OtherQuestion as error:
-            remedy = "give another folder with -o, or delete it if no longer wanted"
-            what = f"{job.folder} keeps a run on other {', '.join(error.different)}"
-            raise UsageError(f"{what}: {remedy}.") from error
+        except UsageError:
+            raise
         except (ValueError, AttributeError) as error:
             if metric is not None:
                 raise
@@ -152,7 +160,7 @@ def _run(
 def _metric(job: TuneJob, rows: Dataset) -> Metric | None:
     """Return the metric; if none is given and classes are unbalanced, recommend one."""
     classes, counts = np.unique(rows.labels, return_counts=True)
-    found = option_values.make_metric(job.judging, classes, job.threshold)
+    found = option_values.make_metric(job.judging, classes, job.options.threshold)
     try:
         metric = None if found is None else found.settled(rows.labels)
     except ValueError as error:
@@ -169,8 +177,8 @@ def _models(job: TuneJob, metric: Metric | None) -> list[str]:
 
     By default these are SDCA with the hinge loss and, for linear predictors, the logistic loss.
     """
-    if job.models:
-        return job.models
+    if job.options.models:
+        return job.options.models
     if metric is not None and metric.kind.needs == PROBABILITIES:
         return ["sdca-logistic"]
     one = job.asks_for_a_grid or job.learning.landmarks
@@ -199,7 +207,7 @@ def _request(
         seed=running.seed,
         memory=running.memory,
         landmarks=option_values.parse_landmarks(learning.landmarks),
-        linear=() if job.models or len(models) == 1 else _LINEAR_TOO,
+        linear=() if job.options.models or len(models) == 1 else _LINEAR_TOO,
     )
 
 
@@ -214,7 +222,7 @@ def _variants(
         return []
     found: list[dict[str, Any]] = []
     paired = len(np.unique(rows.labels)) in _PAIRED_CLASSES
-    if pairs and paired and not (job.models or learning.multiclass):
+    if pairs and paired and not (job.options.models or learning.multiclass):
         found.append({f"{prefix}learner__multiclass": ONE_VS_ONE})
     plain = not (learning.expand or learning.landmarks or learning.drop_outliers)
     if plain and learning.scale == "auto" and has_heavy_tails(rows):
@@ -223,16 +231,24 @@ def _variants(
 
 
 def _folds(job: TuneJob, rows: Dataset) -> Any:
+    """Return the splitter: folds, or one validation part."""
+    share, seed, cv = job.options.validation, job.running.seed, job.options.cv
     _, counts = np.unique(rows.labels, return_counts=True)
-    if counts.max() < job.cv:
-        few = f"no class has {job.cv} training rows"
+    if share is not None and rows.groups is not None:
+        return GroupShuffleSplit(1, test_size=share, random_state=seed)
+    if share is not None:
+        by_class = counts.min() > 1 and min(share, 1 - share) * len(rows) >= len(counts)
+        kind = StratifiedShuffleSplit if by_class else ShuffleSplit
+        return kind(1, test_size=share, random_state=seed)
+    if counts.max() < cv:
+        few = f"no class has {cv} training rows"
         raise BadData(f"{rows.name}: {few}; give fewer folds (--cv) or more rows.")
-    if counts.min() < job.cv:
+    if counts.min() < cv:
         few = f"the rarest class has {counts.min()} training rows"
-        console.say(f"note: {few}, so it is missing in some of the {job.cv} folds.")
-    groups = job.cv if rows.groups is None else len(np.unique(rows.groups))
-    if groups < job.cv:
+        console.say(f"note: {few}, so it is missing in some of the {cv} folds.")
+    groups = cv if rows.groups is None else len(np.unique(rows.groups))
+    if groups < cv:
         few = f"{groups} groups in the training rows"
         raise BadData(f"{rows.name}: {few}; give at most as many folds (--cv).")
-    kind = StratifiedKFold if rows.groups is None else StratifiedGroupKFold
-    return kind(job.cv, shuffle=True, random_state=job.running.seed)
+    folds = StratifiedKFold if rows.groups is None else StratifiedGroupKFold
+    return folds(cv, shuffle=True, random_state=seed)

@@ -9,7 +9,7 @@ from typing import Any
 from pegasos.program.commands.tune.files import write_run
 from pegasos.program.commands.tune.search import TuneJob, explore
 from pegasos.program.errors import UsageError
-from pegasos.program.files import resumable
+from pegasos.program.files import only_one, resumable
 from pegasos.program.grids import SEARCH_ROWS
 from pegasos.program.learning import open_table
 from pegasos.program.learning.clusters import check_cluster, cluster_of
@@ -36,38 +36,44 @@ def tune(job: TuneJob) -> TuneRecord:
 def _tune(job: TuneJob) -> TuneRecord:
     begin, begin_clock = time.perf_counter(), time.monotonic()
     _check(job)
-    until = None if job.max_time is None else begin_clock + job.max_time
+    until = None if job.options.max_time is None else begin_clock + job.options.max_time
     table = open_table(job.data, job.reading, job.running)
     plan = "settings are compared on a sample of its rows, then the best one learns from all"
     table.check(job.learning, plan)
-    table.look(job.sample or SEARCH_ROWS)
+    table.look(job.options.sample or SEARCH_ROWS)
     rows, positions = table.search_rows
     for leak in leaks(rows.X, rows.columns, rows.labels):
         console.say(leak)
     if job.learning.scale == "auto" and (scale := table.chosen_scale("auto")) == "normalize":
         console.say(scale_words(scale, "auto"))
     aim = None
-    if job.threshold is not None:
-        aim = option_values.make_aim(job.threshold, job.judging, rows.labels)
-    with cluster_of(job.where, job.running.memory) as cluster:
-        choice = explore(job, table, until, cluster)
-        calibration, threshold = _decide(choice.search, aim)
-        learned = table.finish(choice)
-    record = _make_record(job, table, choice, learned, begin, calibration, threshold)
-    table.save(learned, record.model, **_card_facts(record, choice))
-    write_run(job, record, choice, table, positions)
+    if job.options.threshold is not None:
+        aim = option_values.make_aim(job.options.threshold, job.judging, rows.labels)
+    with only_one(job.folder):
+        with cluster_of(job.where, job.running.memory) as cluster:
+            choice = explore(job, table, until, cluster)
+            calibration, threshold = _decide(choice.search, aim)
+            learned = table.finish(choice)
+        record = _make_record(job, table, choice, learned, begin, calibration, threshold)
+        table.save(learned, record.model, **_card_facts(record, choice))
+        write_run(job, record, choice, table, positions)
     return record
 
 
 def _check(job: TuneJob) -> None:
     """Refuse wrong options before anything is read."""
+    if (Path(job.folder) / "summary.json").exists() and not job.options.force:
+        raise UsageError(
+            f"{job.folder} has a finished run: --force replaces it, and reuses what it evaluated; "
+            "or give another folder with -o."
+        )
     outputs.check_folder(job.folder)
-    option_values.check(job.models, job.learning, job.running.memory)
-    option_values.check_metric(job.judging, job.threshold)
+    option_values.check(job.options.models, job.learning, job.running.memory)
+    option_values.check_metric(job.judging, job.options.threshold)
     check_cluster(job.where)
-    if job.max_time is not None and not 0 < job.max_time <= _MOST_SECONDS:
+    if job.options.max_time is not None and not 0 < job.options.max_time <= _MOST_SECONDS:
         limits = f"a number of seconds above 0, at most {_MOST_SECONDS:g}"
-        raise UsageError(f"--max-time must be {limits}; got {job.max_time:g}.")
+        raise UsageError(f"--max-time must be {limits}; got {job.options.max_time:g}.")
 
 
 def _decide(search: Any, aim: Aim | None) -> tuple[CalibrationRecord | None, Threshold | None]:
@@ -101,8 +107,8 @@ def _make_record(
     search, metric, folder = choice.search, choice.metric, Path(job.folder)
     decision = Decision(
         by=search.decided_by_,
-        asked_folds=job.cv,
-        max_time=job.max_time,
+        asked_folds=job.options.cv if job.options.validation is None else 1,
+        max_time=job.options.max_time,
         fitted_rows=learned.fitted_rows,
         saved_rows=learned.saved_rows,
         all_wanted=learned.refits,
@@ -134,7 +140,7 @@ def _make_record(
         advice=search.advice_,
         folder=job.folder,
         model=str(folder / "best.model"),
-        page=str(folder / "report.html") if job.page else None,
+        page=str(folder / "report.html") if job.options.page else None,
         command=console.command_line(),
         seconds=round(time.perf_counter() - begin, 2),
         whole=learned.whole,

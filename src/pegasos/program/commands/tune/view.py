@@ -31,8 +31,9 @@ _MOST_FAMILIES = 12
 def show_tune(found: TuneRecord) -> None:
     """Print the result of a search."""
     measure, choice = found.measure, found.figures.get(OUT_OF_FOLD)
-    folds, settings = count(found.folds, "fold"), count(len(found.cells), "setting")
-    console.heading(f"{found.data}: {settings}, {folds}, {found.seconds:.1f} s", "")
+    folds = "one validation part" if found.folds == 1 else count(found.folds, "fold")
+    settings = count(len(found.cells), "setting")
+    console.heading(f"{found.data}: {settings} on {folds}, {found.seconds:.1f} s", "")
     _show_families(found)
     console.show("", f"choice: {cell_words(found.choice)}")
     if found.simplest != found.best:
@@ -93,7 +94,9 @@ def _columns(cell: CellRecord, found: TuneRecord, rows: str) -> dict[str, Any]:
         "epochs": "" if stop is None or stop[1] != "epoch" else stop[0],
         "steps": "" if stop is None or stop[1] != "step" else stop[0],
         f"training {measure.name}": value_text(cell.train, measure),
-        f"cv {measure.name}{rows}": value_text(found.comparable(cell)[0], measure),
+        f"{'cv' if found.folds > 1 else 'validation'} {measure.name}{rows}": value_text(
+            found.comparable(cell)[0], measure
+        ),
         "95 % interval": " to ".join(ends),
     }
 
