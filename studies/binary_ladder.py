@@ -24,7 +24,7 @@ from studies.binary_ladder_protocol import (
     repeat_sweep,
     run_models,
 )
-from studies.common import Array, collect_errors, compare, describe, listed, read_printed
+from studies.common import Array, collect_errors, compare, describe, draw, listed, read_printed
 
 PROTOCOL = (
     "Rows in the order of RandomState(31415).permutation(10000): 8000 for training, of which 6000 "
@@ -221,19 +221,15 @@ def _drop_outliers(run: Run, data: Data, found: Found) -> None:
 
 
 def _show_kernels(run: Run, found: Found) -> None:
-    axes = {"x": "λ", "y": "kernel", "color": "error"}
     for family in ("polynomial", "exponential"):
-        names = [name for name in KERNELS if name.startswith(family)]
         errors = {
-            (name, lam): found["kernel pegasos", name, "tune", lam, "test"]
-            for name in names
+            (name, lam): found["kernel pegasos", name, "tune", lam, "test"].mean()
+            for name in KERNELS
+            if name.startswith(family)
             for lam in KERNEL_LAMS
         }
-        rows = [
-            {"kernel": name, "λ": f"{lam:g}", "error": float(values.mean())}
-            for (name, lam), values in errors.items()
-        ]
-        run.figure("heatmap", f"Validation error of kernel Pegasos, {family}", rows, **axes)
+        title = f"Validation error of kernel Pegasos, {family}"
+        draw(run, "heatmap", title, ("kernel", "λ", "error"), errors)
 
 
 def _show_weights(run: Run, data: Data, perceptron: Array) -> None:
@@ -244,14 +240,14 @@ def _show_weights(run: Run, data: Data, perceptron: Array) -> None:
         learner = make_pegasos(model).set_params(lam=0.1, random_state=0)
         weights[model.capitalize()] = learner.fit(Z[train], data.y[train]).coef_[0]
     names = [*(f"x{number}" for number in range(1, Z.shape[1])), "constant"]
-    rows = [
-        {"model": model, "feature": name, "weight": float(abs(weight))}
+    sizes = {
+        (name, model): abs(weight)
         for model, vector in weights.items()
         for name, weight in zip(names, vector / np.linalg.norm(vector), strict=True)
-    ]
+    }
     caption = "Absolute weights on standardized features, vectors scaled to length 1; λ = 0.1."
-    axes = {"x": "model", "y": "feature", "color": "weight", "caption": caption}
-    run.figure("heatmap", "Size of the linear weights", rows, **axes)
+    axes = ("feature", "model", "weight")
+    draw(run, "heatmap", "Size of the linear weights", axes, sizes, caption)
 
 
 STUDY = Study("binary_ladder", "Eight models on ten-feature rows", "binary10", PROTOCOL, run_study)

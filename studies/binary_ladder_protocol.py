@@ -137,7 +137,6 @@ def _run_pegasos(run: Run, data: Data, found: Found) -> None:
 
 def _run_kernel_pegasos(run: Run, data: Data, found: Found) -> None:
     Z = data.scaled["standardize"]  # In float32 a narrow exponential kernel would be 0.
-    names = {repr(kernel): name for name, kernel in KERNELS.items()}
     grids = {
         "tune": {"kernel": list(KERNELS.values()), "lam": list(KERNEL_LAMS)},
         "whole": {"kernel": [KERNELS["polynomial 3"]], "lam": [0.1]},
@@ -147,5 +146,5 @@ def _run_kernel_pegasos(run: Run, data: Data, found: Found) -> None:
         name, learner, cv = f"kernel Pegasos, {part}", make_pegasos("pegasos"), [data.splits[part]]
         searches = [run.sweep(name, learner, grid, cv, seed=seed, **options) for seed in run.seeds]
         for side in ("train", "test"):
-            for (kernel, lam), errors in collect_errors(searches, side).items():
-                found["kernel pegasos", names[repr(kernel)], part, lam, side] = errors
+            for (kernel, lam), errors in collect_errors(searches, side, KERNELS).items():
+                found["kernel pegasos", kernel, part, lam, side] = errors

@@ -28,13 +28,20 @@ def read_printed(name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def collect_errors(searches: Sequence[SweepCV], side: str = "test") -> Errors:
+def collect_errors(
+    searches: Sequence[SweepCV], side: str = "test", kernels: Mapping[str, Any] | None = None
+) -> Errors:
     """Return the mean errors over folds by setting, one value per search.
 
-    A setting is the tuple of its parameters in the alphabetical order of their names.
+    A setting is the tuple of its parameters in the alphabetical order of their names; kernels are
+    replaced by their names in `kernels`.
     """
+    names = {repr(kernel): name for name, kernel in (kernels or {}).items()}
     tables = [search.cv_results_ for search in searches]
-    settings = [tuple(setting[name] for name in sorted(setting)) for setting in tables[0]["params"]]
+    settings = [
+        tuple(names.get(repr(setting[key]), setting[key]) for key in sorted(setting))
+        for setting in tables[0]["params"]
+    ]
     errors = np.array([1 - table[f"mean_{side}_score"] for table in tables])
     return dict(zip(settings, errors.T, strict=True))
 
@@ -47,10 +54,12 @@ def describe(values: Any) -> str:
 
 def listed(values: Mapping[Any, Any]) -> str:
     """Return names with their numbers as text."""
-    names = (name if isinstance(name, str) else f"{name:g}" for name in values)
-    return ", ".join(
-        f"{name} {describe(values[key])}" for name, key in zip(names, values, strict=True)
-    )
+    return ", ".join(f"{_short(name)} {describe(each)}" for name, each in values.items())
+
+
+def _short(key: Any) -> Any:
+    """Return a float as text without trailing zeros; other keys are unchanged."""
+    return f"{key:g}" if isinstance(key, float) else key
 
 
 def compare(values: Array, others: Array, tie: str = "undecided") -> str:
@@ -60,6 +69,21 @@ def compare(values: Array, others: Array, tie: str = "undecided") -> str:
     noise = np.sqrt(values.var(ddof=1) / len(values) + others.var(ddof=1) / len(others))
     gain = others.mean() - values.mean()
     return tie if abs(gain) <= 2 * noise else "holds" if gain > 0 else "does not hold"
+
+
+def draw(
+    run: Run,
+    kind: str,
+    title: str,
+    names: tuple[str, str, str],
+    values: Mapping[tuple[Any, Any], Any],
+    caption: str = "",
+) -> None:
+    """Add a heatmap of values over their second and first key, or a line for each first key."""
+    line, x, value = names
+    rows = [{line: _short(a), x: _short(b), value: float(each)} for (a, b), each in values.items()]
+    axes = {"y": line, "color": value} if kind == "heatmap" else {"y": value, "color": line}
+    run.figure(kind, title, rows, x=x, caption=caption, **axes)
 
 
 def reach_best(

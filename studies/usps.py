@@ -84,12 +84,6 @@ def show_map(run: Run) -> None:
     run.figure("points", "t-SNE map of all rows", points, x="x", y="y", color="digit")
 
 
-def add_heatmap(run: Run, title: str, errors: dict[tuple[float, int], float]) -> None:
-    """Add a heatmap of errors over λ and T."""
-    rows = [{"λ": f"{lam:g}", "T": steps, "error": e} for (lam, steps), e in errors.items()]
-    run.figure("heatmap", title, rows, x="T", y="λ", color="error")
-
-
 def reach_best(run: Run, splits: Iterable[Split]) -> None:
     """Add the error of SDCA on edge directions; blur and width are chosen by nested folds."""
     edges = cache(partial(_edges, run.X.reshape(-1, 16, 16)))

@@ -12,7 +12,7 @@ from pegasos.kernels import Exponential, Gaussian, Polynomial
 from pegasos.studies import Run, Study
 from pegasos.studies.judging import central_interval
 from studies import usps
-from studies.common import Array, Split, collect_errors, listed, read_printed
+from studies.common import Array, Split, collect_errors, draw, listed, read_printed
 
 #: Errors or seconds by kernel, λ and T.
 Table = dict[tuple[str, float, str], Any]
@@ -52,11 +52,10 @@ def run_study(run: Run) -> None:
     searches = [
         run.sweep("four kernels", usps.LEARNER, grid, rotate(seed), seed=seed) for seed in run.seeds
     ]
+    names = {number: name for name, number in STEPS.items()}
     errors = {
-        (kernel, lam, steps): DENOMINATOR * found
-        for (kernel, lam, steps), found in zip(
-            itertools.product(KERNELS, LAMS, STEPS), collect_errors(searches).values(), strict=True
-        )
+        (kernel, lam, names[T]): DENOMINATOR * values
+        for (kernel, lam, T), values in collect_errors(searches, "test", KERNELS).items()
     }
     seconds: Table = {}
     for row in read_printed("usps_iterations"):
@@ -65,12 +64,8 @@ def run_study(run: Run) -> None:
         seconds[key] = float(row["seconds_train_and_test"])
     means = {key: float(values.mean()) for key, values in errors.items()}
     for kernel in KERNELS:
-        rows = [
-            {"T": STEPS[steps], "λ": f"{lam:g}", "error": means[kernel, lam, steps]}
-            for lam in LAMS
-            for steps in STEPS
-        ]
-        run.figure("lines", f"Error against T, {kernel}", rows, x="T", y="error", color="λ")
+        lines = {(lam, STEPS[T]): means[kernel, lam, T] for lam in LAMS for T in STEPS}
+        draw(run, "lines", f"Error against T, {kernel}", ("λ", "T", "error"), lines)
     _check_errors(run, means, seconds)
     _check_times(run, means, seconds)
     _check_slips(run, errors["gaussian 2", 1e-5, "2m"])
@@ -85,8 +80,8 @@ def _check_errors(run: Run, means: Table, seconds: Table) -> None:
     run.claim(
         "errors are lowest with more steps and bigger λ",
         more and (bigger or "holds for steps, not for every λ"),
-        f"2m steps beat m/10 in all 16 lines: {'yes' if more else 'no'}; λ with the lowest error at 2m: "
-        + ", ".join(f"{kernel} {lam:g}" for kernel, lam in lowest.items()),
+        f"2m steps beat m/10 in all 16 lines: {'yes' if more else 'no'}; λ with the lowest error "
+        "at 2m: " + ", ".join(f"{kernel} {lam:g}" for kernel, lam in lowest.items()),
     )
     ends = {kernel: means[kernel, 1e-5, "2m"] for kernel in KERNELS}
     run.claim(

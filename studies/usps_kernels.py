@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import itertools
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from pegasos.program.tables.named_sets import find_data_file
 from pegasos.studies import Run, Study, judge
 from pegasos.studies.results import EXACT, JudgedNumber
 from studies import usps
-from studies.common import FOLDER, Array, Split, collect_errors, listed, read_printed
+from studies.common import FOLDER, Array, Split, collect_errors, draw, listed, read_printed
 
 Cell = tuple[str, float, int]
 Cells = dict[Cell, float]
@@ -78,9 +77,8 @@ def compute_cells(
     grid = {"kernel": list(kernels.values()), "lam": list(lams), "n_iter": list(STEPS)}
     name = f"{', '.join(kernels)}, draws of seed {seed}, {dtype.__name__}"
     search = run.sweep(name, make_learner(seed), grid, read_folds(), X=run.X.astype(dtype))
-    errors = collect_errors([search]).values()
-    cells = itertools.product(kernels, lams, STEPS)
-    return {cell: float(found[0]) for cell, found in zip(cells, errors, strict=True)}
+    errors = collect_errors([search], "test", kernels)
+    return {(kernel, lam, T): float(value) for (kernel, lam, T), (value,) in errors.items()}
 
 
 def read_published() -> Cells:
@@ -105,7 +103,7 @@ def run_study(run: Run) -> None:
     _judge_cells(run, cells)
     for kernel in KERNELS:
         errors = {(lam, T): cells[kernel, lam, T] for lam in LAMS for T in STEPS}
-        usps.add_heatmap(run, f"Error, {kernel}", errors)
+        draw(run, "heatmap", f"Error, {kernel}", ("λ", "T", "error"), errors)
     _check_lams(run, cells)
     _check_kernels(run, cells)
     _measure_times(run)
@@ -276,10 +274,8 @@ def _measure_times(run: Run) -> None:
         for name, kernel in KERNELS.items()
         for steps in STEPS
     }
-    rows = [{"kernel": name, "T": T, "seconds": value} for (name, T), value in seconds.items()]
     caption = "One fold, ten classes, λ = 1e-3, the kernel matrix included."
-    axes = {"x": "T", "y": "seconds", "color": "kernel", "caption": caption}
-    run.figure("lines", "Run time against T", rows, **axes)
+    draw(run, "lines", "Run time against T", ("kernel", "T", "seconds"), seconds, caption)
     ratios = [seconds["gaussian 2", T] / seconds["polynomial 3", T] for T in STEPS]
     run.claim(
         "training with the Gaussian takes significantly longer at every T",
@@ -309,15 +305,13 @@ def _plain_loop(X: Array, signs: Array, steps: int, lam: float = 1e-3) -> None:
 def _time_loops(run: Run) -> None:
     """Measure a plain loop and our fit of one binary classifier on 1000 rows."""
     X, signs = run.X[:1000].astype(np.float64), np.where(run.y[:1000] == 0, 1.0, -1.0)
-    rows = []
+    seconds = {}
     for steps in (500, 1000, 2000):
         model = make_learner(kernel=Gaussian(2.0), lam=1e-3, n_iter=steps)
-        loop, fit = _seconds(_plain_loop, X, signs, steps), _seconds(model.fit, X, signs)
-        rows += [{"T": steps, "loop": "plain Python", "seconds": loop}]
-        rows += [{"T": steps, "loop": "this project", "seconds": fit}]
+        seconds["plain Python", steps] = _seconds(_plain_loop, X, signs, steps)
+        seconds["this project", steps] = _seconds(model.fit, X, signs)
     caption = "One binary classifier on 1000 rows, Gaussian of variance 2."
-    axes = {"x": "T", "y": "seconds", "color": "loop", "caption": caption}
-    run.figure("lines", "A plain loop and ours", rows, **axes)
+    draw(run, "lines", "A plain loop and ours", ("loop", "T", "seconds"), seconds, caption)
 
 
 STUDY = Study("usps_kernels", "Seven kernels, seven λ, five T on USPS", "usps", PROTOCOL, run_study)
