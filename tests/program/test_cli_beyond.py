@@ -525,10 +525,9 @@ def test_a_class_that_only_test_rows_have_is_not_learned(place: Path) -> None:
     outline = load_or_outline("rows.csv", reading, running.memory)
     assert isinstance(outline, Outline)
     table = StreamedTable("rows.csv", reading, running, outline)
-    found, learner = table.survey(), SDCA(lam=0.01, tol=1e-6)
-    rows, _ = table.sampled(found, found.sample)
-    estimator, width = fitted_pipeline(rows, learner, Steps("none"))
-    with prepared(table, found, estimator, width) as files:
+    learner = SDCA(lam=0.01, tol=1e-6)
+    estimator, width = fitted_pipeline(table.sample, learner, Steps("none"))
+    with prepared(table, estimator, width) as files:
         files.fit(learner, (TRAINING, TEST))
         assert files.count_errors(learner, TEST).mistakes >= other.sum()
     X, y = frame.select("a", "b", "c").to_numpy(), frame["y"].to_numpy()

@@ -233,7 +233,7 @@ def test_unseen_categories_are_counted(tmp_path: Path) -> None:
     cities = ["atlantis", "atlantis", *frame()["city"].to_list()[2:]]
     new = written(frame().with_columns(pl.Series("city", cities)), tmp_path / "new.csv")
     answer = fine("predict", tmp_path / "a.model", new)
-    words = "column 'city': 2 rows have a category that the model was not trained on (atlantis)"
+    words = "column 'city': 2 rows have a category that is not in the training rows (atlantis)"
     assert words in answer.err
     assert "trained on" not in fine("predict", tmp_path / "a.model", data).err
 

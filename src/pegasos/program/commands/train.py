@@ -76,10 +76,11 @@ def train(
     from pegasos.nystroem import Nystroem
     from pegasos.program.datasets import check_source
     from pegasos.program.errors import UsageError
+    from pegasos.program.grids import SEARCH_ROWS
     from pegasos.program.learning import open_table
     from pegasos.program.learning.clusters import check_cluster, cluster_of
     from pegasos.program.learning.tables import Steps, why_not_in_passes
-    from pegasos.program.pipelines import scale_words
+    from pegasos.program.pipelines import chosen_scale, learned_rows, scale_words
     from pegasos.program.records.models import TrainRecord, learner_facts
     from pegasos.program.terminal import option_values, outputs
 
@@ -95,16 +96,19 @@ def train(
     plan = "it is learned in passes over a file of prepared rows"
     table.check(learning, plan, model)
     landmarks = asked["landmarks"]
-    table.look(0)
-    rows = table.learned_rows(learning.drop_outliers)
-    settings = option_values.single(option_values.grids(learning, rows, table.classes))
+    table.look(SEARCH_ROWS)
+    rows, _ = table.search_rows
+    count = table.training_rows
+    if learning.drop_outliers is not None:
+        count = learned_rows(rows, learning.drop_outliers)
+    settings = option_values.single(option_values.grids(learning, count, table.classes))
     nystroem = None
     if landmarks is not None:
         kernel = settings.pop("kernel", "gaussian")
         nystroem = Nystroem(kernel, landmarks, memory=running.memory, random_state=running.seed)
     learner = make_learner(model, {**settings, "seed": running.seed, "memory": running.memory})
     steps = Steps(learning.scale, asked["expand"], learning.drop_outliers, nystroem)
-    console.say(scale_words(table.chosen_scale(learning.scale), learning.scale))
+    console.say(scale_words(chosen_scale(rows, learning.scale), learning.scale))
     with cluster_of(where, running.memory) as cluster:
         found = table.fit(learner, steps, cluster)
     seconds = round(time.perf_counter() - begin, 2)

@@ -14,7 +14,6 @@ from pegasos.learners.catalogue import model_of
 from pegasos.metrics import PROBABILITIES, Answers, Metric, answers
 from pegasos.program.datasets import split_rows
 from pegasos.program.learning.tables import (
-    Array,
     Choice,
     Cluster,
     Known,
@@ -22,11 +21,11 @@ from pegasos.program.learning.tables import (
     Steps,
     TrainingTable,
 )
-from pegasos.program.pipelines import check_expansion, chosen_scale, learned_rows, make_recipe
+from pegasos.program.pipelines import check_expansion, learned_rows, make_recipe
 from pegasos.program.records.runs import ErrorCount, as_text
 from pegasos.program.saved_models import fingerprint
 from pegasos.program.scoring import predictor_scores, probabilities_of, scores_of
-from pegasos.program.tables.dataset import Dataset, take
+from pegasos.program.tables.dataset import Array, Dataset, take
 from pegasos.program.tables.row_hashes import hash_rows
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import LearningOptions, RunningOptions
@@ -51,6 +50,7 @@ class TableInMemory(TrainingTable):
         self.split = split_rows(dataset, running.test_size, running.seed)
         self.split_kind, self.test_share = self.split.kind, self.split.test_size
         self.training = take(dataset, self.split.train)
+        self.search_rows = self.training, self.split.train
         self.classes = np.unique(self.training.labels)
         self.training_rows = len(self.split.train)
         self.rows = self.training_rows + len(self.split.test)
@@ -60,25 +60,6 @@ class TableInMemory(TrainingTable):
 
     def look(self, most: int) -> None:
         """All rows are known already."""
-
-    @property
-    def search_rows(self) -> tuple[Dataset, Array]:
-        """All training rows, and their positions in the table."""
-        return self.training, self.split.train
-
-    def search_options(
-        self, learning: LearningOptions, running: RunningOptions, until: float | None
-    ) -> tuple[LearningOptions, RunningOptions, float | None]:
-        """Return the options as they are."""
-        return learning, running, until
-
-    def learned_rows(self, drop_outliers: float | None) -> int:
-        """Return the number of training rows without outliers."""
-        return learned_rows(self.training, drop_outliers)
-
-    def chosen_scale(self, scale: str) -> str:
-        """Resolve the scale "auto"."""
-        return chosen_scale(self.training, scale)
 
     def test_sample(self, most: int) -> Dataset:
         """Return every k-th test row."""

@@ -7,9 +7,6 @@ to all rows.
 
 from __future__ import annotations
 
-import time
-from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -43,16 +40,13 @@ from pegasos.program.learning.tables import (
     TrainingTable,
     why_not_in_passes,
 )
-from pegasos.program.pipelines import chosen_scale
 from pegasos.program.records.runs import Compared, ErrorCount, WholeRecord
 from pegasos.program.scoring import labels_of
-from pegasos.program.tables.dataset import Array, BadData, Dataset, take
+from pegasos.program.tables.dataset import BadData, Dataset, take
 from pegasos.program.tables.labels import label_texts
-from pegasos.program.tables.read_options import Outline
 from pegasos.program.tables.row_hashes import hash_rows
-from pegasos.program.tables.survey import Survey
 from pegasos.program.terminal import console, option_values
-from pegasos.program.terminal.options import LearningOptions, ReadingOptions, RunningOptions
+from pegasos.program.terminal.options import LearningOptions, RunningOptions
 from pegasos.program.terminal.reproduction import expansion_degree, landmarks_of
 from pegasos.search.settings import Setting
 from pegasos.search.two_stage import limited
@@ -60,83 +54,38 @@ from pegasos.search.two_stage import limited
 #: The share of training rows by which λ are compared again, and the numbers rows x features² up
 #: to which a fit is cheap enough for that: about a second per pass.
 _COMPARED_SHARE, _CHEAP = 0.1, 1e11
-#: The share of the memory for a search beside its rows, and its least bytes: kernels need a few.
-_SEARCH_SHARE, _LEAST_MEMORY = 0.5, 64 * 10**6
-#: The share of the time that is left for all rows when a search begins.
-_ALL_ROWS_SHARE = 0.5
 
 
-class TableInPasses(TrainingTable):
+class TableInPasses(StreamedTable, TrainingTable):
     """A table whose rows are read in each pass."""
 
-    fits_pairs = False
-    _found: Survey
-    _sample: tuple[Dataset, Array]
-
-    def __init__(
-        self, data: str, reading: ReadingOptions, running: RunningOptions, outline: Outline
-    ) -> None:
-        self._table = StreamedTable(data, reading, running, outline)
-        self.running, self.name, self.label = running, data, outline.label
-        self.test_share = self._table.share
-        self.split_kind = "random, row by row" if self.test_share else "none set aside"
+    search_share = 0.5
 
     def check(self, learning: LearningOptions, plan: str, model: str | None = None) -> None:
         """Refuse options that need all rows in memory."""
-        about = self._table.about
         why = why_not_in_passes(learning, model)
         if learning.scale == "robust":
             why = "--scale robust needs all rows at once"
-        if self._table.outline.group is not None:
+        if self.outline.group is not None:
             why = "--group needs all rows at once"
         if why is not None:
             ways = "Give it more --memory, or some of its files by a pattern"
-            raise BadData(f"{about}: {why}. {ways}.")
-        console.say(f"{about}: {plan}")
+            raise BadData(f"{self.about}: {why}. {ways}.")
+        console.say(f"{self.about}: {plan}")
 
     def look(self, most: int) -> None:
         """Pass over all rows once."""
-        table = self._table
-        self._found = found = table.survey()
+        found = self.found
         self.columns, self.frame = found.features, found.needs_frame
         self.rows, self.training_rows, self.classes = found.rows, found.training, found.classes
-        if most:
-            self._sample = rows, _ = table.sampled(found, found.sample, table.room(most))
-            drawn = f"drawn over all files by --seed {self.running.seed}"
-            console.say(f"sample: {len(rows)} of {found.training} training rows, {drawn}")
-
-    @property
-    def search_rows(self) -> tuple[Dataset, Array]:
-        """The sample of training rows, and their positions in the table."""
-        return self._sample
-
-    def search_options(
-        self, learning: LearningOptions, running: RunningOptions, until: float | None
-    ) -> tuple[LearningOptions, RunningOptions, float | None]:
-        """Leave half of memory and time for all rows, and keep to the scale that suits these."""
-        memory = max(int(_SEARCH_SHARE * self._table.budget), _LEAST_MEMORY)
-        if until is not None:
-            until -= _ALL_ROWS_SHARE * max(0.0, until - time.monotonic())
-        learning = replace(learning, scale=self.chosen_scale(learning.scale))
-        return learning, replace(running, memory=f"{memory}B"), until
-
-    def learned_rows(self, drop_outliers: float | None) -> int:
-        """Return the number of training rows."""
-        return self.training_rows
-
-    @cached_property
-    def _prepared(self) -> Dataset:
-        """The sample to which the steps before a learner are fitted."""
-        return self._table.sampled(self._found, self._found.sample)[0]
-
-    def chosen_scale(self, scale: str) -> str:
-        """Resolve the scale "auto"."""
-        return chosen_scale(self._prepared, scale)
+        self.test_share = self.share
+        self.split_kind = "random, row by row" if self.share else "none set aside"
+        self.search_rows = self.small_sample(most)
 
     def fit(self, learner: Any, steps: Steps, cluster: Cluster | None) -> Learned:
         """Fit a learner to the training rows, and count its errors."""
-        estimator, width = fitted_pipeline(self._prepared, learner, steps)
-        with prepared(self._table, self._found, estimator, width) as rows:
+        estimator, width = fitted_pipeline(self.sample, learner, steps)
+        with prepared(self, estimator, width) as rows:
             self._fit(rows, learner, cluster)
             count = self.training_rows
             return Learned(estimator, rows.errors(learner), rows.known(), count, count)
@@ -164,11 +113,10 @@ class TableInPasses(TrainingTable):
         return self._keep_sample(choice, setting, why)
 
     def _keep_sample(self, choice: Choice, setting: Setting, why: str) -> Learned:
-        best, rows, found = choice.search.best_estimator_, choice.rows, self._found
-        errors = {"training": ErrorCount.of(rows.labels, labels_of(best, rows), found.usual)}
-        if found.test_sample.seen:
-            test, _ = self._table.sampled(found, found.test_sample)
-            errors["test"] = ErrorCount.of(test.labels, labels_of(best, test), found.usual)
+        best, rows, usual = choice.search.best_estimator_, choice.rows, self.found.usual
+        errors = {"training": ErrorCount.of(rows.labels, labels_of(best, rows), usual)}
+        if (test := self.sampled_test_rows) is not None:
+            errors["test"] = ErrorCount.of(test.labels, labels_of(best, test), usual)
             if len(test) < self.test_rows:
                 why += f"; its error is that on {len(test)} test rows, drawn by --seed"
         whole = WholeRecord(len(rows), "sample", why, setting.model, setting.lam)
@@ -179,21 +127,21 @@ class TableInPasses(TrainingTable):
 
     def _from_sample(self, choice: Choice, setting: Setting, model: str) -> Learned:
         """Prepare all rows, choose λ for them, count errors, and refit on all rows if wanted."""
-        found, share = self._found, len(choice.rows) / self.training_rows
+        share = len(choice.rows) / self.training_rows
         assert setting.lam is not None  # both models that learn in passes have one
         nystroem = _landmarks(self.running, setting)
         learner = self._learner(choice, model)
         steps = Steps(choice.learning.scale, expansion_degree(setting), None, nystroem)
-        estimator, width = fitted_pipeline(self._prepared, learner, steps)
+        estimator, width = fitted_pipeline(self.sample, learner, steps)
         if nystroem is not None:
             many = f"{len(nystroem.landmarks_)} landmarks (Nyström features)"
             console.say(f"a kernel won: all rows are learned through {many}")
-        stored = stored_numbers(found, estimator, width)
+        stored = stored_numbers(self.found, estimator, width)
         # A pass costs the square of this for each row.
-        cost = width if stored is None or width > MOST_FEATURES else stored / found.rows
+        cost = width if stored is None or width > MOST_FEATURES else stored / self.rows
         cheap = self.training_rows * cost**2 <= _CHEAP and share < 1.0
         apart = _COMPARED_SHARE if cheap else 0.0
-        with prepared(self._table, found, estimator, width, apart) as rows:
+        with prepared(self, estimator, width, apart) as rows:
             compared, lam = [], setting.lam * share**0.5
             if cheap:
                 tried = (setting.lam, lam, setting.lam * share)
@@ -215,7 +163,7 @@ class TableInPasses(TrainingTable):
                 compared=compared,
                 metric="error" if choice.metric is None else choice.metric.name,
             )
-            refits = choice.refit_all and self._table.share > 0
+            refits = choice.refit_all and self.share > 0
             kept = self._refitted(choice, estimator, rows, some) if refits else estimator
             known = rows.known(everything=kept is not estimator)
             counts = self.training_rows, known.learned

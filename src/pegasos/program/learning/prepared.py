@@ -43,13 +43,13 @@ class PreparedTable:
     def __init__(
         self,
         table: StreamedTable,
-        found: Survey,
         estimator: Any,
         width: int,
         folder: Path,
         apart: float,
     ) -> None:
-        self._table, self._found, self._estimator, self._apart = table, found, estimator, apart
+        self._table, self._estimator, self._apart = table, estimator, apart
+        self._found = found = table.found
         encoding = sparse_encoding(estimator.steps[:-1], width)
         self._steps = Pipeline(estimator.steps[:-1]) if encoding is None else encoding
         self._stored = stored_numbers(found, estimator, width)
@@ -76,10 +76,10 @@ class PreparedTable:
         if self._stored is not None and not found.sparse:
             numbers = 4 * self._stored // found.rows
         step = max(64, int(_STEP_SHARE * table.budget) // (8 * numbers))
-        about = f"second pass over {table.data}: preparing rows"
+        about = f"second pass over {table.name}: preparing rows"
         seen = 0
         with console.working(about, "rows", found.rows) as progress:
-            for part in progress.counting(table.parts(found.features, found.needs_frame)):
+            for part in progress.counting(table.feature_parts()):
                 test = draw.test(len(part))
                 kinds = np.where(test, TEST, apart.random(len(part)) < self._apart)
                 X, weights = table.weighed(part.X, seen)
@@ -94,9 +94,9 @@ class PreparedTable:
         self.close()
         if seen != found.rows:
             counts = f"{found.rows} rows at first, then {seen}"
-            raise BadData(f"{table.data} changed while it was read: {counts}.")
+            raise BadData(f"{table.name} changed while it was read: {counts}.")
         if not self._sums[:TEST].sum() > 0.0:
-            raise BadData(f"{table.data}: all weights are 0.")
+            raise BadData(f"{table.name}: all weights are 0.")
 
     def _add(self, part: Dataset, texts: Array, weights: Array, kinds: Array) -> None:
         codes = np.array([self._codes.get(text, -1) for text in texts.tolist()], dtype=np.int64)
@@ -157,9 +157,9 @@ class PreparedTable:
             return np.asarray(learner.decision_function(X))
         except NotFinite as error:
             whole = Pipeline([*self._estimator.steps[:-1], ("learner", learner)])
-            for part in self._table.parts(self._found.features, self._found.needs_frame):
+            for part in self._table.feature_parts():
                 scoring.scores_of(whole, replace(part, X=self._table.weighed(part.X)[0]))
-            raise BadData(f"{self._table.data}: {error}") from error
+            raise BadData(f"{self._table.name}: {error}") from error
 
     def known(self, everything: bool = False) -> Known:
         """Return the training rows, or all rows, as what a model was trained on."""
@@ -179,17 +179,18 @@ class PreparedTable:
 
 @contextlib.contextmanager
 def prepared(
-    table: StreamedTable, found: Survey, estimator: Any, width: int, apart: float = 0.0
+    table: StreamedTable, estimator: Any, width: int, apart: float = 0.0
 ) -> Iterator[PreparedTable]:
     """Write all rows through the steps of the estimator into temporary files.
 
     `width` is the number of features, and `apart` the share of training rows kept apart.
     """
-    needed = bytes_on_disk(found.rows, width, stored_numbers(found, estimator, width))
+    stored = stored_numbers(table.found, estimator, width)
+    needed = bytes_on_disk(table.found.rows, width, stored)
     with workplace(needed) as folder:
         where = f"{size(needed)} as float32 in {plain(folder)}"
         console.say(f"prepared rows: {where}, removed at the end")
-        made = PreparedTable(table, found, estimator, width, folder, apart)
+        made = PreparedTable(table, estimator, width, folder, apart)
         with contextlib.closing(made):
             made.write()
             yield made

@@ -1,10 +1,11 @@
-"""A table that does not fit into memory: its rows in parts, and what a first pass finds."""
+"""A table that does not fit into memory: its rows in parts, and a first pass over them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,30 +37,22 @@ _SAMPLE_SHARE = 1 / 8
 JUDGED_ROWS = 20_000
 
 
-@dataclass(frozen=True)
 class StreamedTable:
     """A table that is read in parts, and the outline that its first rows give."""
 
-    data: str
-    reading: ReadingOptions
-    running: RunningOptions
-    outline: Outline
-
-    @property
-    def budget(self) -> int:
-        """Bytes that may be used."""
-        return budget_bytes(self.running.memory)
-
-    @property
-    def share(self) -> float:
-        """Share of the rows that are set aside."""
-        return USUAL_TEST_SIZE if self.running.test_size is None else self.running.test_size
+    def __init__(
+        self, data: str, reading: ReadingOptions, running: RunningOptions, outline: Outline
+    ) -> None:
+        self.name, self.reading, self.running, self.outline = data, reading, running, outline
+        self.budget = budget_bytes(running.memory)
+        self.share = USUAL_TEST_SIZE if running.test_size is None else running.test_size
+        self.label = outline.label
 
     @property
     def about(self) -> str:
         """The sizes of the table and the memory, in words."""
         needed, allowed = size(self.outline.bytes), size(self.budget)
-        return f"{self.data} takes about {needed} in memory, and {allowed} are allowed"
+        return f"{self.name} takes about {needed} in memory, and {allowed} are allowed"
 
     def draw(self) -> Draw:
         """Return the draw of test rows; each pass begins a new one, which is equal."""
@@ -69,11 +62,11 @@ class StreamedTable:
         """Yield rows with these columns, followed by the weight if it is wanted."""
         if weighed and self.outline.weight is not None:
             columns = [*columns, Column(self.outline.weight, NUMBER)]
-        label = None if self.outline.sparse else self.outline.label
+        label = None if self.outline.sparse else self.label
         options = read_options(self.reading, self.running.memory, labelled=False)
         options = replace(options, label=label)
         chunk = int(min(8 * 2**20, max(2**12, self.budget // 32)))
-        yield from stream(self.data, columns, options, frame=frame, chunk=chunk, labelled=True)
+        yield from stream(self.name, columns, options, frame=frame, chunk=chunk, labelled=True)
 
     def weighed(self, X: Any, seen: int = 0) -> tuple[Any, Array | None]:
         """Return features and weights of rows of `parts`; `seen` rows came before them."""
@@ -82,55 +75,67 @@ class StreamedTable:
             return X, None
         values = X[:, -1].to_numpy() if is_frame(X) else X[:, -1]
         some = np.append(values, 1.0)  # a part may hold nothing but zeros
-        weights = checked_weights(some, name, self.data, lambda row: f"row {seen + row + 1}")
+        weights = checked_weights(some, name, self.name, lambda row: f"row {seen + row + 1}")
         return X[:, :-1], weights[:-1]
 
-    def room(self, most: int) -> int:
-        """Return how many rows of a sample the memory allows, at most `most`."""
-        return min(most, rows_within(_SAMPLE_SHARE * self.budget, self.outline.columns))
+    def feature_parts(self) -> Iterator[Dataset]:
+        """Yield all rows with the columns that hold anything."""
+        yield from self.parts(self.found.features, self.found.needs_frame)
 
-    def survey(self) -> Survey:
-        """Pass over all rows once, and print notes."""
+    @cached_property
+    def found(self) -> Survey:
+        """Result of a first pass over all rows, which prints notes."""
         for note in self.outline.notes:
             console.say(note)
         columns, seed = self.outline.columns, self.running.seed
         training = Sample(seed, rows_within(SAMPLE_BYTES, columns))
-        test = Sample(seed, self.room(JUDGED_ROWS))
-        found = Survey(self.data, columns, training, test)
-        label = self.outline.label or "y"
-        with console.working(f"first pass over {self.data}", "rows") as progress:
+        test = Sample(seed, self._room(JUDGED_ROWS))
+        found = Survey(self.name, columns, training, test)
+        label = self.label or "y"
+        with console.working(f"first pass over {self.name}", "rows") as progress:
             parts = progress.counting(self.parts(columns, not self.outline.sparse))
             survey(found, parts, self.draw(), label)
         self._say_notes(found, label)
         return found
 
-    def sampled(
-        self, found: Survey, sample: Sample, most: float = math.inf
-    ) -> tuple[Dataset, Array]:
-        """Return rows of a sample as a reader would, and their positions in the table.
+    def _room(self, most: int) -> int:
+        return min(most, rows_within(_SAMPLE_SHARE * self.budget, self.outline.columns))
 
-        Labels that no training row has are texts.
-        """
+    @cached_property
+    def sample(self) -> Dataset:
+        """Training rows to which the steps before a learner are fitted."""
+        return self._read(self.found.sample)[0]
+
+    def small_sample(self, most: int) -> tuple[Dataset, Array]:
+        """Return at most `most` training rows as memory allows, and their positions."""
+        return self._read(self.found.sample, self._room(most))
+
+    @property
+    def sampled_test_rows(self) -> Dataset | None:
+        """Some test rows; their labels are texts if training rows lack them."""
+        return self._read(self.found.test_sample)[0] if self.found.test_sample.seen else None
+
+    def _read(self, sample: Sample, most: float = math.inf) -> tuple[Dataset, Array]:
         X, places, texts = sample.rows(most)
         X, weights = self.weighed(X)
-        X = found.select(X)
+        found = self.found
         classes = found.classes.tolist()
         known = dict(zip(label_texts(classes).tolist(), classes, strict=True))
         y = np.array([known.get(text, text) for text in texts.tolist()])
-        name = f"{self.data} ({len(places)} rows of it)"
-        return Dataset(name, X, found.features, y, self.outline.label, weights=weights), places
+        name, X = f"{self.name} ({len(places)} rows of it)", found.select(X)
+        return Dataset(name, X, found.features, y, self.label, weights=weights), places
 
     def _say_notes(self, found: Survey, label: str) -> None:
         """Print what was found; with --strict gaps are errors."""
         whole, strict = found.rows + found.unlabelled, self.reading.strict
-        for note in unlabelled_note(found.unlabelled, whole, label, self.data, strict):
+        for note in unlabelled_note(found.unlabelled, whole, label, self.name, strict):
             console.say(note)
         if found.empty:
             console.say(f"columns without any value are left out: {listed(found.empty)}")
         words = [column.name for column in found.features if column.kind == TEXT]
-        names = [column.name for column in found.features if column.kind != TEXT]
+        names = {column.name for column in found.features} - set(words)
         gaps = {name: count for name, count in found.gaps.items() if count and name in names}
-        for note in told_gaps(gaps, words, self.data, strict):
+        for note in told_gaps(gaps, words, self.name, strict):
             console.say(note)
         if not found.sample.whole:
             count = found.sample.most
@@ -139,4 +144,4 @@ class StreamedTable:
             console.say(question)
         counts = f"{found.rows} rows, {found.rows - found.training} of them set aside"
         width, classes = len(found.features), len(found.trained)
-        console.say(f"{self.data}: {counts}, {width} features, {classes} classes")
+        console.say(f"{self.name}: {counts}, {width} features, {classes} classes")

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from pegasos.learners.catalogue import ONE_VS_ONE, SDCA
 from pegasos.metrics import Metric
 from pegasos.nystroem import Nystroem
@@ -18,12 +16,10 @@ from pegasos.program.pipelines import Recipe
 from pegasos.program.records.codec import to_json
 from pegasos.program.records.models import CardData, CardSplit, ModelCard
 from pegasos.program.records.runs import ErrorCount, WholeRecord
-from pegasos.program.tables.dataset import Column, Dataset
+from pegasos.program.tables.dataset import Array, Column, Dataset
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import LearningOptions, RunningOptions
 from pegasos.search.estimates import Figure
-
-Array = np.ndarray[Any, Any]
 
 
 class Steps(NamedTuple):
@@ -47,12 +43,8 @@ class Cluster:
 class Known:
     """The rows a model was trained on.
 
-    Attributes
-    ----------
-    classes : number of rows of each class.
-    learned : number of rows without outliers.
-    hashes : one per row; None where there is no room for them.
-    fingerprint : hash of all rows of the table.
+    `classes` counts the rows of each class, `learned` those without outliers. There is a hash per
+    row, or None for lack of memory, and a fingerprint of all rows of the table.
     """
 
     classes: dict[str, int]
@@ -65,8 +57,8 @@ class Known:
 class Choice:
     """Setting that a search chose, and what is needed to fit it to all rows.
 
-    `rows` are those of the search, `metric` is None for a scorer of scikit-learn, and `until` is
-    the time at which results are wanted.
+    `rows` are those of the search and `learned_rows` their number without outliers; `metric` is
+    None for a scorer of scikit-learn, and `until` is the time at which results are wanted.
     """
 
     search: Any
@@ -115,8 +107,10 @@ class TrainingTable(ABC):
     classes: Array
     split_kind: str
     test_share: float | None
-    #: Whether one-vs-one can be fitted to all rows.
-    fits_pairs = True
+    #: Training rows to compare settings on, all or a sample, and their positions in the table.
+    search_rows: tuple[Dataset, Array]
+    #: The share of memory and time for a search; the rest is for the fit to all rows.
+    search_share = 1.0
 
     @abstractmethod
     def check(self, learning: LearningOptions, plan: str, model: str | None = None) -> None:
@@ -127,29 +121,10 @@ class TrainingTable(ABC):
 
     @abstractmethod
     def look(self, most: int) -> None:
-        """Collect what is needed to fit: of a table beyond memory by a first pass over all rows.
+        """Collect what is needed to fit, with a sample of at most `most` rows if there must be one.
 
-        `most` is the largest size of a sample of its training rows; 0: none.
+        A table beyond memory is read once.
         """
-
-    @property
-    @abstractmethod
-    def search_rows(self) -> tuple[Dataset, Array]:
-        """Training rows to compare settings on, all or a sample, and their positions."""
-
-    @abstractmethod
-    def search_options(
-        self, learning: LearningOptions, running: RunningOptions, until: float | None
-    ) -> tuple[LearningOptions, RunningOptions, float | None]:
-        """Return the options and the end of a search that leaves room for the fit to all rows."""
-
-    @abstractmethod
-    def learned_rows(self, drop_outliers: float | None) -> int:
-        """Return the number of training rows without outliers."""
-
-    @abstractmethod
-    def chosen_scale(self, scale: str) -> str:
-        """Resolve the scale "auto"."""
 
     @abstractmethod
     def fit(self, learner: Any, steps: Steps, cluster: Cluster | None) -> Learned:
@@ -170,7 +145,7 @@ class TrainingTable(ABC):
 
     def save(self, learned: Learned, path: str, **found: Any) -> None:
         """Write the model with a card; `found` are further entries of the card."""
-        known = learned.known
+        known, counts = learned.known, (self.training_rows, self.test_rows, learned.known.learned)
         card = ModelCard(
             columns=self.columns,
             frame=self.frame,
@@ -178,14 +153,7 @@ class TrainingTable(ABC):
             image=self.image,
             data=CardData(self.name, self.rows, known.fingerprint),
             classes=known.classes,
-            split=CardSplit(
-                self.split_kind,
-                self.running.seed,
-                self.test_share,
-                self.training_rows,
-                self.test_rows,
-                known.learned,
-            ),
+            split=CardSplit(self.split_kind, self.running.seed, self.test_share, *counts),
             errors=learned.errors,
             **found,
             command=console.command_line(),
@@ -204,9 +172,8 @@ def why_not_in_passes(learning: LearningOptions, model: str | None = None) -> st
         return "--drop-outliers needs all rows at once"
     if ONE_VS_ONE in (learning.multiclass or ""):
         return f"--multiclass {ONE_VS_ONE} needs all rows at once"
-    if model is None:
-        return None
     names = [each.name for each in SDCA.models]
-    if model not in names or (learning.kernel and not learning.landmarks):
+    exact = learning.kernel and not learning.landmarks
+    if model is not None and (model not in names or exact):
         return f"in passes {' and '.join(names)} learn, without a kernel or with --landmarks"
     return None

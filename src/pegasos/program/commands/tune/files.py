@@ -9,11 +9,12 @@ from typing import Any
 from pegasos.nystroem import Nystroem
 from pegasos.program.commands.tune.search import TuneJob
 from pegasos.program.files import as_csv, write_text
-from pegasos.program.learning.tables import Array, Choice, TrainingTable
+from pegasos.program.learning.tables import Choice, TrainingTable
 from pegasos.program.pages.sweep_page import search_page
 from pegasos.program.pages.wording import whole_words
 from pegasos.program.records.codec import save
 from pegasos.program.records.runs import CellRecord, TuneRecord
+from pegasos.program.tables.dataset import Array
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import ReadingOptions
 from pegasos.program.terminal.reproduction import effective_kernel, expansion_degree, landmarks_of

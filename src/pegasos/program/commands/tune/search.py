@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from sklearn.model_selection import (
     StratifiedShuffleSplit,
 )
 
+from pegasos.engine.rows.plan import budget_bytes
 from pegasos.learners.catalogue import ONE_VS_ONE, make_learner
 from pegasos.metrics import METRICS, PROBABILITIES, Metric
 from pegasos.nystroem import Nystroem
@@ -25,6 +26,7 @@ from pegasos.program.grids import SEARCH_ROWS, GridRequest, make_grid, weights_t
 from pegasos.program.learning.tables import Choice, Cluster, TrainingTable
 from pegasos.program.pipelines import (
     check_expansion,
+    chosen_scale,
     has_heavy_tails,
     learned_rows,
     make_recipe,
@@ -49,6 +51,8 @@ from pegasos.search.two_stage import TwoStageSearchCV
 
 #: The share of the time for the search; the rest is for the refit on all rows.
 _SEARCH_SHARE = 0.8
+#: Least bytes for a search: kernels need a few.
+_LEAST_MEMORY = 64 * 10**6
 #: Models that are tried beside SDCA with the hinge loss, with linear predictors only.
 _LINEAR_TOO = ("sdca-logistic",)
 #: Numbers of classes with which one-vs-one is tried, too.
@@ -90,7 +94,9 @@ def explore(
 ) -> Choice:
     """Search the rows that the table gives for it, and return the choice."""
     rows, _ = table.search_rows
-    learning, running, search_until = table.search_options(job.learning, job.running, until)
+    running = _running(job, table.search_share)
+    # A scale that depends on the rows is that of the sample for all rows, too.
+    learning = replace(job.learning, scale=chosen_scale(rows, job.learning.scale))
     metric = _metric(job, rows)
     models = _models(job, metric)
     nystroem = None
@@ -105,8 +111,9 @@ def explore(
     groups = {} if rows.groups is None else {"groups": rows.groups}
     grid = make_grid(request, recipe, rows)
     seconds = None
-    if search_until is not None:
-        seconds = max(1e-9, _SEARCH_SHARE * (search_until - time.monotonic()))
+    if until is not None:
+        left = table.search_share * (until - time.monotonic())
+        seconds = max(1e-9, _SEARCH_SHARE * left)
     # The learners' own score is the error, and faster.
     by_error = metric is not None and metric.name == "error"
     search = TwoStageSearchCV(
@@ -122,13 +129,21 @@ def explore(
         verbose=0 if console.state.quiet else 1,
         exhaustive=job.asks_for_a_grid,
         max_rows=SEARCH_ROWS,
-        variants=_variants(job, learning, rows, recipe.prefix, table.fits_pairs),
+        variants=_variants(job, rows, recipe.prefix) if table.search_share == 1.0 else [],
         warm_path=not job.asks_for_a_grid,
     )
     fitted = _run(job, search, metric, rows, {**recipe.weights_of(rows), **groups})
     return Choice(
         fitted, metric, recipe, rows, learning, learned, job.options.refit_all, until, cluster
     )
+
+
+def _running(job: TuneJob, share: float) -> RunningOptions:
+    """Return the options of a search in a share of the memory."""
+    if share == 1.0:
+        return job.running
+    memory = max(int(share * budget_bytes(job.running.memory)), _LEAST_MEMORY)
+    return replace(job.running, memory=f"{memory}B")
 
 
 def _run(
@@ -211,18 +226,17 @@ def _request(
     )
 
 
-def _variants(
-    job: TuneJob, learning: LearningOptions, rows: Dataset, prefix: str, pairs: bool
-) -> list[dict[str, Any]]:
+def _variants(job: TuneJob, rows: Dataset, prefix: str) -> list[dict[str, Any]]:
     """Return what only the second stage tries: one-vs-one, and scaling by quartiles.
 
     On digits (1,005 rows) one-vs-one took 16 of 22 processor seconds as a part of the grid.
     """
+    learning = job.learning
     if job.asks_for_a_grid:
         return []
     found: list[dict[str, Any]] = []
     paired = len(np.unique(rows.labels)) in _PAIRED_CLASSES
-    if pairs and paired and not (job.options.models or learning.multiclass):
+    if paired and not (job.options.models or learning.multiclass):
         found.append({f"{prefix}learner__multiclass": ONE_VS_ONE})
     plain = not (learning.expand or learning.landmarks or learning.drop_outliers)
     if plain and learning.scale == "auto" and has_heavy_tails(rows):

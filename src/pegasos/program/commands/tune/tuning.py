@@ -14,7 +14,7 @@ from pegasos.program.grids import SEARCH_ROWS
 from pegasos.program.learning import open_table
 from pegasos.program.learning.clusters import check_cluster, cluster_of
 from pegasos.program.learning.tables import Choice, Learned, TrainingTable
-from pegasos.program.pipelines import scale_words
+from pegasos.program.pipelines import chosen_scale, scale_words
 from pegasos.program.records.decisions import CalibrationRecord, calibration_record
 from pegasos.program.records.runs import Decision, TuneRecord, cell_records, out_of_fold
 from pegasos.program.tables.labels import label_text
@@ -42,9 +42,12 @@ def _tune(job: TuneJob) -> TuneRecord:
     table.check(job.learning, plan)
     table.look(job.options.sample or SEARCH_ROWS)
     rows, positions = table.search_rows
+    if len(rows) < table.training_rows:
+        drawn = f"drawn over all files by --seed {job.running.seed}"
+        console.say(f"sample: {len(rows)} of {table.training_rows} training rows, {drawn}")
     for leak in leaks(rows.X, rows.columns, rows.labels):
         console.say(leak)
-    if job.learning.scale == "auto" and (scale := table.chosen_scale("auto")) == "normalize":
+    if job.learning.scale == "auto" and (scale := chosen_scale(rows)) == "normalize":
         console.say(scale_words(scale, "auto"))
     aim = None
     if job.options.threshold is not None:
