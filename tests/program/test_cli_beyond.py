@@ -226,7 +226,7 @@ def test_tune_compares_lambda_on_many_rows_by_its_metric(
     answer = fine(
         "tune", shards(numbers(3000)), *options, "-o", "run", "--no-page", "--no-refit-all"
     )
-    assert f"λ was compared again, by its {metric} on " in answer.out
+    assert f"λ was chosen again by the {metric} on " in answer.out
     whole = load_record(TuneRecord, "run/summary.json").whole
     values = {each.lam: each.value for each in whole.compared}
     assert len(values) == 3 and values[whole.lam] == best(values.values())
@@ -271,7 +271,7 @@ def test_tune_searches_a_sample_and_learns_from_all_rows(place: Path) -> None:
     page = Path("run/report.html").read_text(encoding="utf-8")
     assert "Settings were compared on a sample of 250 of 2,403 training rows" in page
     assert load_record(TuneRecord, "run/summary.json").whole is not None
-    refitted = fine("tune", folder, *options, "-o", "run", "--no-page")
+    refitted = fine("tune", folder, *options, "-o", "run", "--no-page", "--force")
     assert "The saved model was refitted after that, on all 3,000 rows" in refitted.out
     assert "sdca was trained on all training rows: λ = " in refitted.out
     card = fine("show", "run/best.model", "--json").json["card"]
