@@ -181,7 +181,7 @@ def _check_literature(run: Run, data: Data) -> None:
     )
     run.claim(
         "permutations beat uniform draws (cited from the literature)",
-        compare(permutation, last, "undecided: within noise"),
+        compare(permutation, last),
         "test errors as above",
     )
 

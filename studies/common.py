@@ -62,13 +62,18 @@ def _short(key: Any) -> Any:
     return f"{key:g}" if isinstance(key, float) else key
 
 
-def compare(values: Array, others: Array, tie: str = "undecided") -> str:
-    """Return whether the mean of some errors is lower than another by two standard errors."""
+def compare(
+    values: Array,
+    others: Array,
+    words: tuple[str, str, str] = ("holds", "undecided", "does not hold"),
+) -> str:
+    """Return which mean error is lower by two standard errors, as the first or the last word."""
+    lower, tie, higher = words
     if min(len(values), len(others)) < 2:
         return tie
     noise = np.sqrt(values.var(ddof=1) / len(values) + others.var(ddof=1) / len(others))
     gain = others.mean() - values.mean()
-    return tie if abs(gain) <= 2 * noise else "holds" if gain > 0 else "does not hold"
+    return tie if abs(gain) <= 2 * noise else lower if gain > 0 else higher
 
 
 def draw(
