@@ -94,7 +94,7 @@ def test_heatmaps_show_estimates_on_the_rows_of_the_first_stage():
     marks = {row["cell"]: (row["mark"], row["label"].endswith("*")) for row in rows}
     assert marks == {0: ("", False), 1: ("choice", True), 2: ("", False), 3: ("", False)}
     remark, *_, table = grid_blocks(grid, clickable=True)
-    assert "a variation of it (0.50\u00a0%)" in remark.text and "stage 1" in remark.text
+    assert "the choice is a variation (0.50\u00a0%)" in remark.text and "stage 1" in remark.text
     assert [row["cell"] for row in table.rows][:2] == [4, 1]
     assert [row["stage"] for row in table.rows][:3] == [2, 2, 1]
 

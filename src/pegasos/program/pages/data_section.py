@@ -11,7 +11,9 @@ import numpy as np
 
 from pegasos.program.pages.blocks import Block, Chart, Gallery, Table, Text, columns
 from pegasos.program.pages.labeled_rows import (
+    STATISTICS_ROWS,
     LabeledRows,
+    Separation,
     brief,
     dense,
     feature_names,
@@ -37,8 +39,8 @@ from pegasos.program.tables.statistics import describe
 
 Array = np.ndarray[Any, Any]
 
-#: Rows and features of statistics, features of correlations and of scatter plots, rows of these.
-STATISTICS_ROWS, FEATURES, CORRELATED, PAIRED, PAIR_ROWS = 50_000, 40, 16, 3, 500
+#: Features of statistics, of correlations and of scatter plots, and rows of these.
+FEATURES, CORRELATED, PAIRED, PAIR_ROWS = 40, 16, 3, 500
 #: Mean images of at most so many classes, from so many rows; images above 32 x 32 are made smaller.
 MEANS, MEAN_ROWS, PIXELS = 20, 20_000, 1024
 #: Distance from the mean, in std, at which boxes are cut.
@@ -50,38 +52,9 @@ _COLUMNS += columns("number", outliers="|z| >= 3", distinct="categories")
 _COLUMNS += columns("percent", between="variance between classes")
 
 
-class Separation:
-    """Features of labeled rows, ranked by the share of their variance between classes."""
-
-    def __init__(self, rows: LabeledRows) -> None:
-        shown = sample(len(rows), STATISTICS_ROWS)
-        shown = shown[sample(len(shown), 5000)]
-        self.names = feature_names(rows.dataset)
-        self.X, self.places = rows.numbers(shown)
-        self.codes = rows.codes[shown]
-        self.shares = dict(zip(self.places, _between(self.X, self.codes).tolist(), strict=True))
-        self.order = sorted(range(len(self.names)), key=lambda j: -self.shares.get(j, -1.0))
-
-    def leading(self, most: int) -> list[int]:
-        """Return the first numeric features of the ranking, in the order of the columns."""
-        return sorted(j for j in self.order[:most] if j in self.shares)
-
-    def values(self, features: list[int]) -> Array:
-        """Return the columns of some numeric features."""
-        return self.X[:, [self.places.index(j) for j in features]]
-
-
-def _between(X: Array, codes: Array) -> Array:
-    """Return the share of each feature's variance that lies between classes."""
-    total, away = X.var(axis=0), np.zeros(X.shape[1])
-    for code in np.unique(codes):
-        mine = X[codes == code]
-        away += len(mine) * (mine.mean(axis=0) - X.mean(axis=0)) ** 2
-    return np.where(total > 0, away / (len(X) * np.where(total > 0, total, 1.0)), 0.0)
-
-
-def data_blocks(rows: LabeledRows, ranked: Separation) -> list[Block]:
+def data_blocks(rows: LabeledRows) -> list[Block]:
     """Return the classes, and statistics of the features."""
+    ranked = rows.separation
     blocks: list[Block] = [class_chart(rows.names, rows.counts)]
     images = Images(rows) if rows.dataset.image is not None else None
     if images is not None:
@@ -149,7 +122,9 @@ def _boxes(rows: Rows) -> Spec:
     legend: Spec = {"title": "between classes", "format": ".0%", "orient": "top"}
     legend |= {"gradientLength": 140, "gradientThickness": 8}
     # From gray to orange: features that separate classes stand out, on light and on dark.
-    color = number("between", scale={"range": ["#8a94a0", "#e08600"]}, legend=legend)
+    color = number(
+        "between", scale={"range": ["#8a94a0", "#e08600"], "interpolate": "lab"}, legend=legend
+    )
     names = ("mean", "std", "min", "quartile1", "median", "quartile3", "max")
     hints = tooltip(name="feature", **{name: (name, ".4~g") for name in names})
     low = number("low", title=title, axis={"tickCount": 7, "format": "~g"})
@@ -197,7 +172,7 @@ def _correlations(ranked: Separation, pairs: list[tuple[str, str, float]]) -> li
 
 def _pairs(ranked: Separation, names: list[str]) -> list[Block]:
     """Return scatter plots of pairs of the features that separate classes best."""
-    features = sorted(j for j in ranked.order[:PAIRED] if j in ranked.shares)
+    features = ranked.leading(PAIRED)
     X, shown = ranked.values(features), sample(len(ranked.X), PAIR_ROWS)
     charts: list[Block] = []
     for a, one in enumerate(features):
@@ -222,8 +197,11 @@ def pair_chart(points: Rows, titles: tuple[str, str], classes: int) -> Spec:
         number(name, title=title, axis=axis, scale=scale)
         for name, title in zip("xy", titles, strict=True)
     )
+    color = class_color(classes)
+    if color["legend"] is not None:
+        color["legend"] |= {"orient": "top", "columns": 5}
     shape = {"shape": word("class", "order", legend=None)} if classes <= len(CLASSES) else {}
-    looks = {"x": x, "y": y, "color": class_color(classes), **shape}
+    looks = {"x": x, "y": y, "color": color, **shape}
     hints = tooltip(**{"class": "class"}, x=(titles[0], ".4~g"), y=(titles[1], ".4~g"))
     dots = mark("point", {**looks, "tooltip": hints}, filled=True, size=26, opacity=0.7)
     return chart(points, dots, width=260, height=240)

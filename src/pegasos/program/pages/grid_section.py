@@ -52,10 +52,10 @@ def _remark(grid: Grid, clickable: bool) -> str:
     where = "cross-validated: mean over folds"
     if is_sampled([point.cell for point in grid.points]):
         where += " of stage 1, on rows that all settings share"
-    parts = [f"{grid.measure.name.capitalize()}{unit}, {where}.", "Red frame: the choice"]
+    parts = [f"{grid.measure.name.capitalize()}{unit}, {where}.", "Red frame: the choice."]
     if not grid.choice.in_grid:
-        parts[-1] += f", a variation of it ({score_text(grid.choice.value, grid.measure)})"
-    parts[-1] += "."
+        value = score_text(grid.choice.value, grid.measure)
+        parts[-1] = f"Red frame: the setting of which the choice is a variation ({value})."
     if grid.simplest != grid.best:
         parts.append("Orange frame: the simplest setting within one standard error of it.")
     if any(point.cell.stage > 1 for point in grid.points):

@@ -11,12 +11,11 @@ import numpy as np
 from pegasos.explaining import Explanation
 from pegasos.program.modelfile import read_model
 from pegasos.program.pages.blocks import Block, Code, Facts, Section, Text, Tiles
-from pegasos.program.pages.data_section import Separation, class_chart, data_blocks
+from pegasos.program.pages.data_section import class_chart
 from pegasos.program.pages.decision_section import decision_blocks, model_rates
 from pegasos.program.pages.error_section import error_table, error_tile, honest_tile
 from pegasos.program.pages.explanation_section import explain_rows, explanation_blocks
 from pegasos.program.pages.labeled_rows import LabeledRows, as_dataset, part_of
-from pegasos.program.pages.map_section import map_blocks
 from pegasos.program.pages.model_sections import model_sections
 from pegasos.program.pages.page import Page
 from pegasos.program.pages.panel_section import model_panel
@@ -85,20 +84,19 @@ def report_model(
     refit = "" if card.refitted_rows is None else " rows, before the refit on all rows"
     errors = {f"{name}{refit}": each for name, each in card.errors.items()}
     seed = learner.random_state if card.split is None else card.split.seed
-    labeled, middle = None, list[Section]()
     if dataset is not None and dataset.y is not None:
         labeled = LabeledRows.of(dataset, positions, estimator.classes_)
         explanation = explanation or explain_rows(estimator, dataset, rows, training)
         errors[kind], middle = _evaluated(
             estimator, labeled, rows, kind, explanation, positive, tsne
         )
-    elif card.classes:
-        chart: list[Block] = [class_chart(list(card.classes), list(card.classes.values()))]
-        middle = [Section("rows", "The data", chart)]
     else:
+        middle = model_sections(estimator, None, None, tsne)
         text = "No confusion matrix: no rows were given. Use pegasos.report(model, X, y)."
-        note: list[Block] = [Text(text, small=True)]
-        middle = [Section("cell", "Confusion matrix and mistakes", note)]
+        about: list[Block] = [Text(text, small=True)]
+        if card.classes:
+            about = [class_chart(list(card.classes), list(card.classes.values()))]
+        middle.append(Section("rows", "The data", about))
     summary: list[Block] = [*_tiles(errors, card)]
     if file is not None:
         from pegasos.program.terminal.reproduction import next_commands
@@ -110,7 +108,6 @@ def report_model(
     sections = [
         Section("summary", "Summary", summary),
         *middle,
-        *model_sections(estimator, labeled),
         Section("again", "Reproduce this model", again),
     ]
     took = f", fitted in {duration(seconds)}" if seconds else ""
@@ -139,19 +136,18 @@ def _evaluated(
     predicted = labeled.encode(learner.labels_of(found))
     same = labeled.encode(classes).tolist() == list(range(len(labeled.names)))
     scores = found.astype(np.float64).reshape(len(codes), -1) if same else None
-    rates, wrong, ranked = None, predicted != codes, Separation(labeled)
+    rates, wrong = None, predicted != codes
     if found.ndim == 1 and len(np.unique(codes)) == 2 and same:
         named = None if positive is None else classes.tolist()[labeled.names.index(positive)]
         rates = model_rates(found, codes, classes, learner.threshold_, named)
     guess = float(np.mean(codes != np.bincount(codes).argmax()))
     decisions = decision_blocks(None, None, rates, f"Counted on {kind}.")
-    panel = model_panel(labeled, ranked, predicted, scores)
+    panel = model_panel(labeled, predicted, scores)
     return ErrorCount.counted(len(codes), int(wrong.sum()), guess), [
         Section("cell", "Confusion matrix and mistakes", panel),
         Section("decisions", "Thresholds", decisions),
         Section("explanation", "Which columns matter", explanation_blocks(explanation)),
-        Section("map", "Map of the rows", map_blocks(labeled, wrong, tsne)),
-        Section("rows", "The data", data_blocks(labeled, ranked)),
+        *model_sections(estimator, labeled, wrong, tsne),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Sections of a fitted model that pages of searches and of models share."""
+"""Sections that pages of searches and of models share."""
 
 from __future__ import annotations
 
@@ -6,16 +6,26 @@ from typing import Any
 
 from pegasos.program.pages.blocks import Section
 from pegasos.program.pages.boundary_section import boundary_blocks
+from pegasos.program.pages.data_section import data_blocks
 from pegasos.program.pages.labeled_rows import LabeledRows
 from pegasos.program.pages.learning_section import learning_blocks
+from pegasos.program.pages.map_section import map_blocks
 from pegasos.program.pages.weights_section import weight_blocks
 
 
-def model_sections(model: Any, rows: LabeledRows | None) -> list[Section]:
-    """Return weights, convergence, and with rows the decision boundary."""
-    boundary = [] if rows is None else boundary_blocks(model, rows)
-    return [
-        Section("weights", "Weights", weight_blocks(model)),
-        Section("learning", "Convergence", learning_blocks(model)),
-        Section("boundary", "Decision boundary", boundary),
-    ]
+def model_sections(model: Any, rows: LabeledRows | None, wrong: Any, tsne: bool) -> list[Section]:
+    """Return sections about a model, if there is one, and about rows, if there are some.
+
+    `wrong` marks misclassified rows; `tsne` draws the map by t-SNE, which takes seconds.
+    """
+    sections = []
+    if model is not None:
+        sections.append(Section("weights", "Weights", weight_blocks(model)))
+        sections.append(Section("learning", "Convergence", learning_blocks(model)))
+        if rows is not None:
+            blocks = boundary_blocks(model, rows)
+            sections.append(Section("boundary", "Decision boundary", blocks))
+    if rows is not None:
+        sections.append(Section("map", "Map of the rows", map_blocks(rows, wrong, tsne)))
+        sections.append(Section("rows", "The data", data_blocks(rows)))
+    return sections

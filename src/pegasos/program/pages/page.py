@@ -121,10 +121,10 @@ def _read_page(folder: Path) -> Page:
         ]
         return Page(title, subtitle, sections)
     if (folder / "summary.json").is_file():
-        from pegasos.program.pages.sweep_page import record_page
+        from pegasos.program.pages.sweep_page import search_page
         from pegasos.program.records.runs import TuneRecord
 
-        return record_page(codec.load(TuneRecord, folder / "summary.json"))
+        return search_page(codec.load(TuneRecord, folder / "summary.json"))
     raise BadData(
         f"{folder} holds no results: a run of tune or study leaves results.json or summary.json "
         "in its folder."

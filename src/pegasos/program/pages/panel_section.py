@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pegasos.program.pages.blocks import Block, Chart, Panel, Text
-from pegasos.program.pages.data_section import Images, RowValues, Separation
+from pegasos.program.pages.data_section import Images, RowValues
 from pegasos.program.pages.grid import Grid
 from pegasos.program.pages.labeled_rows import LabeledRows, dense
 from pegasos.program.pages.values import unbroken
@@ -28,18 +28,14 @@ MOST_LISTED, MOST_CLASSES = 40, 30
 _CELLS = ((4, 72), (12, 36), (20, 28), (50, 14), (10**9, 8))
 
 
-def model_panel(
-    rows: LabeledRows, ranked: Separation, predicted: Array, scores: Array | None
-) -> list[Block]:
+def model_panel(rows: LabeledRows, predicted: Array, scores: Array | None) -> list[Block]:
     """Return the panel of a model, from the codes that it predicts and its scores."""
     flat = confusion_counts(rows.codes, predicted, len(rows.names))
     kept = {"0": {"confusion": flat, "mistakes": worst_mistakes(rows.codes, predicted, scores)}}
-    return _panel(rows, ranked, kept, 0, {})
+    return _panel(rows, kept, 0, {})
 
 
-def search_panel(
-    record: SearchRecord, grid: Grid, search: Any, rows: LabeledRows, ranked: Separation
-) -> list[Block]:
+def search_panel(record: SearchRecord, grid: Grid, search: Any, rows: LabeledRows) -> list[Block]:
     """Return the panel of a search: confusion matrices of as many settings as the page can hold.
 
     Mistakes are kept of the leading settings only.
@@ -67,7 +63,7 @@ def search_panel(
         "cells": _settings(record, grid),
         "order": _order(record, grid, kept),
     }
-    blocks = _panel(rows, ranked, kept, record.best, settings)
+    blocks = _panel(rows, kept, record.best, settings)
     if record.threshold is None:
         return blocks
     return [Text("Confusion matrices of settings are those at score 0.", small=True), *blocks]
@@ -116,14 +112,13 @@ def _order(record: SearchRecord, grid: Grid, kept: dict[str, Any]) -> list[int]:
 
 def _panel(
     rows: LabeledRows,
-    ranked: Separation,
     kept: dict[str, Any],
     best: int,
     settings: dict[str, Any],
 ) -> list[Block]:
     """Return the panel with the rows of all mistakes, and for many classes a chart."""
     images = Images(rows) if rows.dataset.image is not None else None
-    values = RowValues(rows, sorted(ranked.order[:VALUES]))
+    values = RowValues(rows, sorted(rows.separation.order[:VALUES]))
     wrong = {each["row"] for cell in kept.values() for each in cell["mistakes"] or ()}
     shown = {}
     for row in sorted(wrong):

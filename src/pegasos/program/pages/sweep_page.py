@@ -7,39 +7,34 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
-from pegasos.program.pages import wording
-from pegasos.program.pages.blocks import Block, Code, Section, Text, Tile, Tiles
-from pegasos.program.pages.error_section import error_table, error_tile, figure_table, honest_tile
+from pegasos.engine.kernels.base import DistanceKernel
+from pegasos.engine.kernels.elementwise import as_rows
+from pegasos.engine.kernels.standard import Polynomial
+from pegasos.program.pages.blocks import Block, Section, Text
+from pegasos.program.pages.decision_section import decision_blocks, search_rates
+from pegasos.program.pages.explanation_section import explain_rows, explanation_blocks
 from pegasos.program.pages.grid import Grid
 from pegasos.program.pages.grid_section import grid_blocks
 from pegasos.program.pages.labeled_rows import LabeledRows, sample
+from pegasos.program.pages.model_sections import model_sections
 from pegasos.program.pages.page import Page
+from pegasos.program.pages.panel_section import search_panel
 from pegasos.program.pages.reproduction_section import reproduction_blocks
+from pegasos.program.pages.summary_section import summary_blocks
 from pegasos.program.pages.values import count, duration
-from pegasos.program.pages.wording import score_text
-from pegasos.program.records.runs import (
-    OUT_OF_FOLD,
-    CellRecord,
-    SearchRecord,
-    TuneRecord,
-    out_of_fold,
-    search_record,
-)
+from pegasos.program.records.runs import SearchRecord, out_of_fold, search_record
 from pegasos.program.tables.dataset import Dataset
-from pegasos.program.terminal.reproduction import next_commands
-
-
-def record_page(record: SearchRecord) -> Page:
-    """Return the page of a search of which only the record is left: summary and grid."""
-    grid = Grid.of(record)
-    return _page(record, [_summary(record, grid), _grid(grid, False), _reproduction(record, grid)])
+from pegasos.search.anatomy import anatomy
+from pegasos.search.settings import Opaque
+from pegasos.sklearn_private import num_samples, safe_indexing
 
 
 def search_page(
     record: SearchRecord,
-    search: Any,
-    dataset: Dataset | None,
+    search: Any = None,
+    dataset: Dataset | None = None,
     *,
     options: Sequence[str] = (),
     positions: Any = None,
@@ -47,14 +42,14 @@ def search_page(
     test: Dataset | None = None,
     X: Any = None,
 ) -> Page:
-    """Return the page of a fitted search.
+    """Return the page of a search; without the search itself it has summary and grid only.
 
     Parameters
     ----------
     record : SearchRecord
-        What is known of the search.
-    search : SweepCV
-        The search.
+        Facts of the search.
+    search : SweepCV, optional
+        The fitted search.
     dataset : Dataset, optional
         Rows it was fitted to; without them the page has no confusion matrices.
     options : sequence of str
@@ -68,72 +63,43 @@ def search_page(
     X : array or frame, optional
         The rows in the form that the search takes, if not that of the data set.
     """
-    model = getattr(search, "best_estimator_", None)
-    rows = None
+    rows, wrong, found = None, None, None
+    model, typical = getattr(search, "best_estimator_", None), list[float | None]()
     if dataset is not None and dataset.y is not None:
         rows = LabeledRows.of(dataset, positions)
         typical = typical_kernel_values(search, dataset.X if X is None else X)
-        grid = Grid.of(record, options, typical)
-    else:
-        grid = Grid.of(record, options)
-    sections = [_summary(record, grid, dataset), _grid(grid, rows is not None)]
+        labels = search.labels_[record.best]
+        wrong = (labels != rows.codes) & (labels >= 0)
+        if model is not None and test is not None:
+            training = rows.dataset, rows.positions
+            found = explain_rows(model, test, training=training, metric=record.measure.name)
+    grid = Grid.of(record, options, typical)
+    text = "No confusion matrix: no rows were given. Use pegasos.report(sweep, X, y)."
+    panel: list[Block] = [] if search is None else [Text(text, small=True)]
     if rows is not None:
-        sections += _row_sections(record, grid, search, rows, tsne, test)
-    else:
-        text = "No confusion matrix: no rows were given. Use pegasos.report(sweep, X, y)."
-        blocks: list[Block] = [Text(text, small=True)]
-        sections.append(Section("cell", "Confusion matrix and mistakes", blocks))
-    from pegasos.program.pages.decision_section import decision_blocks, search_rates
-
+        panel = search_panel(record, grid, search, rows)
+    rates = None if search is None else search_rates(search, record.threshold)
     where = "Out-of-fold scores: each row by a model that was not trained on it."
-    rates = search_rates(search, record.threshold)
     decisions = decision_blocks(record.calibration, record.threshold, rates, where)
-    sections.append(Section("decisions", "Probabilities and thresholds", decisions))
-    if model is not None:
-        from pegasos.program.pages.model_sections import model_sections
-
-        sections += model_sections(model, rows)
-    return _page(record, [*sections, _reproduction(record, grid)], rows)
-
-
-def _row_sections(
-    record: SearchRecord,
-    grid: Grid,
-    search: Any,
-    rows: LabeledRows,
-    tsne: bool,
-    test: Dataset | None,
-) -> list[Section]:
-    """Return the sections that need the rows of the search."""
-    from pegasos.program.pages.data_section import Separation, data_blocks
-    from pegasos.program.pages.explanation_section import explain_rows, explanation_blocks
-    from pegasos.program.pages.map_section import map_blocks
-    from pegasos.program.pages.panel_section import search_panel
-
-    ranked, model, found = Separation(rows), getattr(search, "best_estimator_", None), None
-    if model is not None and test is not None:
-        training = rows.dataset, rows.positions
-        found = explain_rows(model, test, training=training, metric=record.measure.name)
-    labels = search.labels_[record.best]
-    wrong = (labels != rows.codes) & (labels >= 0)
-    panel = search_panel(record, grid, search, rows, ranked)
-    return [
+    setting = grid.choice.cell.setting
+    again = reproduction_blocks(setting, record.command, record.seed, record.seconds)
+    sections = [
+        Section("summary", "Summary", summary_blocks(record, grid, dataset)),
+        Section("grid", "The grid", grid_blocks(grid, clickable=rows is not None)),
         Section("cell", "Confusion matrix and mistakes", panel),
         Section("explanation", "Which columns matter", explanation_blocks(found)),
-        Section("map", "Map of the rows", map_blocks(rows, wrong, tsne)),
-        Section("rows", "The data", data_blocks(rows, ranked)),
+        Section("decisions", "Probabilities and thresholds", decisions),
+        *model_sections(model, rows, wrong, tsne),
+        Section("again", "Reproduce this run", again),
     ]
-
-
-def _page(record: SearchRecord, sections: list[Section], rows: LabeledRows | None = None) -> Page:
     size = f"{count(len(record.cells), 'setting')} × {count(record.folds, 'fold')}"
-    took = f", {duration(record.seconds)}" if record.seconds else ""
-    data = [record.data, count(record.training_rows, "row")]
+    data = f"{record.data}, {count(record.training_rows, 'row')}"
     if rows is not None:
-        data = [record.data, count(len(rows), "row")]
-        data += [count(rows.dataset.X.shape[1], "feature"), count(len(rows.names), "class")]
-    title = f"{record.data}: tuning run"
-    return Page(title, f"{size} on {', '.join(data)}{took}.", sections)
+        data = f"{record.data}, {count(len(rows), 'row')}"
+        features = count(rows.dataset.X.shape[1], "feature")
+        data += f", {features}, {count(len(rows.names), 'class')}"
+    took = f", {duration(record.seconds)}" if record.seconds else ""
+    return Page(f"{record.data}: tuning run", f"{size} on {data}{took}.", sections)
 
 
 def report_search(
@@ -150,130 +116,11 @@ def report_search(
     return search_page(record, search, dataset, X=rows, tsne=tsne)
 
 
-# -- sections --------------------------------------------------------------------------------------
-
-
-def _grid(grid: Grid, clickable: bool) -> Section:
-    return Section("grid", "The grid", grid_blocks(grid, clickable))
-
-
-def _reproduction(record: SearchRecord, grid: Grid) -> Section:
-    setting = grid.choice.cell.setting
-    blocks = reproduction_blocks(setting, record.command, record.seed, record.seconds)
-    return Section("again", "Reproduce this run", blocks)
-
-
-def _summary(record: SearchRecord, grid: Grid, dataset: Dataset | None = None) -> Section:
-    """Return the choice and its errors, what to do next, and what limits these results."""
-    measure = record.measure
-    choice, tested = record.figures.get(OUT_OF_FOLD), record.figures.get("test")
-    split = "" if record.decision is None else record.decision.split
-    verdicts = (
-        wording.verdict_words(choice, measure, tested),
-        wording.unlike_words(record.honest, record.errors.get("test"), split),
-    )
-    blocks: list[Block] = [Text(line, warning=True) for line in verdicts if line]
-    blocks += [Tiles(_tiles(record, grid)), _next(record)]
-    blocks += [Text(line) for line in wording.probability_words(measure, record.cells)]
-    blocks += [Text(str(advice), warning=True) for advice in record.advice]
-    blocks += [*_simplest(grid), *_decision(record), *_unconverged(record.cells)]
-    refitted = record.decision is not None and record.decision.refitted
-    title = "Errors of the choice" + (" before the refit on all rows" if refitted else "")
-    blocks += error_table(record.errors, title)
-    blocks += figure_table(record.figures, measure, record.positive)
-    notes = [] if dataset is None else dataset.notes
-    return Section("summary", "Summary", [*blocks, *(Text(note, small=True) for note in notes)])
-
-
-def _tiles(record: SearchRecord, grid: Grid) -> list[Tile]:
-    """Return the choice, its errors on unseen rows, and the baseline."""
-    measure, best, test = record.measure, grid.choice.cell, record.errors.get("test")
-    choice, tested = record.figures.get(OUT_OF_FOLD), record.figures.get("test")
-    by_error = measure.name == "error"
-    baseline = choice.guess if choice is not None and by_error else None
-    model, _, rest = grid.choice.text.partition(", ")
-    tiles: list[Tile] = [("Choice", model, rest, None)]
-    if by_error:
-        tiles += honest_tile(record.honest, baseline)
-    if choice is not None:
-        words, _, value = wording.guess_words(choice, measure).rpartition(": ")
-        share = None if baseline is None else 1.0
-        tiles.append(("Baseline", value, f"{measure.name} of {words}", share))
-    if tested is not None and not by_error:
-        ends = f"95 %: {score_text(tested.low, measure)} to {score_text(tested.high, measure)}"
-        words = f"{count(tested.rows, 'test row')}; {ends}"
-        words += f"; baseline: {score_text(tested.guess, measure)}"
-        tiles.append((f"Test {measure.name}", score_text(tested.value, measure), words, None))
-    if test is not None and test.error is not None:
-        tiles.append(error_tile("Test error", test, "test rows"))
-    spread = ""
-    if best.deviation is not None:
-        spread = f"std over folds {score_text(best.deviation, measure)}; "
-    sampled = record.decision is not None and record.decision.by != "folds"
-    name = f"Cross-validated {measure.name}{' on a sample' if sampled else ''}"
-    remark = f"mean over folds; {spread}optimistic: it was used to choose the model"
-    return [*tiles, (name, score_text(best.value, measure), remark, None)]
-
-
-def _simplest(grid: Grid) -> list[Block]:
-    if grid.simplest == grid.best:
-        return []
-    point = next(point for point in grid.points if point.number == grid.simplest)
-    value = score_text(point.value, grid.measure)
-    how = "Simplest setting within one standard error of the choice"
-    return [Text(f"{how} (larger λ, wider kernel, fewer terms): {point.text} ({value}).")]
-
-
-def _decision(record: SearchRecord) -> list[Block]:
-    """Return how the choice was made, and which rows the saved model was trained on."""
-    if record.decision is None:
-        late = "Time limit reached before all settings were evaluated: others may be better."
-        return [] if record.complete else [Text(late, warning=True)]
-    is_whole = isinstance(record, TuneRecord) and record.whole is not None
-    known = record.decision.fitted_rows if is_whole else record.training_rows
-    lines = wording.decision_words(record.decision, record.folds, known, record.cells)
-    return [Text(line, warning=line.startswith("Time limit")) for line in lines]
-
-
-def _unconverged(cells: list[CellRecord]) -> list[Block]:
-    """Return a warning about settings whose mean duality gap exceeds their tolerance."""
-    late = 0
-    for cell in cells:
-        name = cell.setting.declaration.tolerance
-        if name is not None and cell.gap is not None:
-            late += cell.gap > float(cell.setting.get(name))
-    text = f"{late} of {count(len(cells), 'setting')} did not reach their tolerance."
-    return [Text(f"{text} Raise --epochs or --tol.", warning=True)] if late else []
-
-
-def _next(record: SearchRecord) -> Block:
-    """Return commands that use the choice."""
-    if record.model is None:
-        lines = ["model = sweep.best_estimator_", "model.predict(X_new)"]
-        return Code("Next steps", "\n".join([*lines, "pegasos.save(model, 'my.model')"]))
-    choice, tested = record.figures.get(OUT_OF_FOLD), record.figures.get("test")
-    lost = wording.loses_rare_classes(choice, record.measure, tested)
-    again = record.command if lost else None
-    return Code("Next steps", "\n".join(next_commands(record.model, record.source, again)))
-
-
-# -- the dimensionless cost ------------------------------------------------------------------------
-
-
 def typical_kernel_values(search: Any, X: Any) -> list[float | None]:
     """Return the median of K(x, x) for each cell, which makes costs of kernels comparable.
 
     The list is empty for a single kernel; a value is None if it is unknown.
     """
-    from sklearn.base import clone
-
-    from pegasos.engine.kernels.base import DistanceKernel
-    from pegasos.engine.kernels.elementwise import as_rows
-    from pegasos.engine.kernels.standard import Polynomial
-    from pegasos.search.anatomy import anatomy
-    from pegasos.search.settings import Opaque
-    from pegasos.sklearn_private import num_samples, safe_indexing
-
     kinds = [(setting.kernel, setting.preparation) for setting in search.settings_]
     if len(set(kinds)) < 2:
         return []

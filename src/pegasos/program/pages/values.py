@@ -80,11 +80,13 @@ def value_text(value: Any, digits: int = 3) -> str:
 
 
 def number_text(value: float, digits: int = 3) -> str:
-    """Return a number with few digits, and with an exponent below 0.001.
+    """Return a number with few digits, and with an exponent below 0.001 and from 100,000 on.
 
-    >>> [number_text(value) for value in (1e-5, 0.0001, 2.5e-7, 0.001, 10.0, 0.0, 1e6)]
-    ['1e-5', '1e-4', '2.5e-7', '0.001', '10', '0', '1e6']
+    >>> [number_text(value) for value in (1e-5, 0.0001, 2.5e-7, 0.001, 10.0, 0.0, 1004.0, 1e6)]
+    ['1e-5', '1e-4', '2.5e-7', '0.001', '10', '0', '1000', '1e6']
     """
+    if 10**digits <= abs(value) < 1e5:
+        return f"{float(f'{value:.{digits}g}'):.0f}"
     text = f"{value:.{digits - 1}e}" if 0 < abs(value) < 0.001 else f"{value:.{digits}g}"
     mantissa, mark, power = text.partition("e")
     return f"{float(mantissa):.{digits}g}e{int(power)}" if mark else text

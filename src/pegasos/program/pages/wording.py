@@ -40,11 +40,14 @@ def decision_words(
     lines, late = [], "Time limit reached"
     if decision.max_time is not None:
         late += f" ({decision.max_time:g} s)"
+    second, steps = (sum(cell.stage == stage for cell in cells) for stage in (2, 3))
     if is_sampled(cells):
         first = sum(cell.first is not None for cell in cells)
         sample = f"a stratified sample of {decision.first_rows:,} rows"
-        lines.append(f"Stage 1 compared {first} settings on {sample}.")
-    second, steps = (sum(cell.stage == stage for cell in cells) for stage in (2, 3))
+        lines.append(f"Stage 1 compared {count(first, 'setting')} on {sample}.")
+    elif steps:
+        grid = count(len(cells) - steps, "setting")
+        lines.append(f"Stage 1 compared {grid} on {decision.first_rows:,} rows.")
     if second or steps:
         drawn = "a stratified sample of " if decision.search_rows < training_rows else ""
         compared = [f"{second} of them"] if second else []
