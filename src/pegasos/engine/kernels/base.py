@@ -1,4 +1,4 @@
-"""What a kernel is: a similarity of two rows, an elementwise map of inner products or distances, equal and hashable by value.
+"""Base classes of kernels: similarities of rows, elementwise maps of inner products or distances.
 
 The domain of every kernel: finite rows, dense or CSR, float32 or float64 (kept); other numbers
 become float64. Parameters are validated when a kernel is used, not when it is built: scikit-learn's
@@ -66,11 +66,11 @@ class Kernel(ABC):
         return True
 
     def rank(self, width: int) -> int | None:
-        """Of how many features of `width` columns it is the inner product; None: of too many to count, or unknown."""
+        """Return the number of features whose inner product it is; None if infinite or unknown."""
         return None
 
     def resolve(self, X: Any) -> Self:
-        """A validated copy in which "scale" is replaced by the number that X suggests."""
+        """Return a validated copy in which "scale" is replaced by the number that X suggests."""
         return dataclasses.replace(self)
 
     def check_range(self, X: Any) -> None:
@@ -91,7 +91,7 @@ class Kernel(ABC):
             raise ValueError(f"values of {self!r} overflow {X.dtype}; {remedies}")
 
     def __call__(self, X: Any, Z: Any = None) -> NDArray[Any]:
-        """The matrix K(x, z) over the rows of X and Z; Z None means X, and an exactly symmetric matrix."""
+        """Return K(x, z) over the rows of X and Z; without Z a symmetric matrix over those of X."""
         X = as_rows(X)
         Z = X if Z is None else as_rows(Z)
         if X.shape[1] != Z.shape[1]:
@@ -103,27 +103,27 @@ class Kernel(ABC):
         return kernel.matrix(X, Z)
 
     def matrix(self, X: Any, Z: Any) -> NDArray[Any]:
-        """The same for checked rows and a resolved kernel; symmetric where Z is X."""
+        """Return K(x, z) for checked rows and a resolved kernel; symmetric where Z is X."""
         assert self.measure is not None
         pairs = Pairs(self.measure, X, Z)
         return fill_gram(pairs, self.transform) if Z is X else fill_matrix(pairs, self.transform)
 
     def diagonal(self, X: Any) -> NDArray[Any]:
-        """K(x, x) of each row x of X."""
+        """Return K(x, x) of each row x of X."""
         X = as_rows(X)
         kernel = self.resolve(X)
         kernel.check_range(X)
         return kernel.lengths(X)
 
     def lengths(self, X: Any) -> NDArray[Any]:
-        """The same for checked rows and a resolved kernel."""
+        """Return K(x, x) of checked rows for a resolved kernel."""
         assert self.measure is not None
         values = self_values(self.measure, X)
         self.transform(values)
         return values
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name, as scikit-learn asks for them."""
+        """Return the parameters by name, as scikit-learn asks for them."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     def set_params(self, **params: Any) -> Self:
@@ -131,9 +131,8 @@ class Kernel(ABC):
         known = self.get_params()
         for name, value in params.items():
             if name not in known:
-                raise ValueError(
-                    f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known) or 'none'}"
-                )
+                names = ", ".join(known) or "none"
+                raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has {names}")
             setattr(self, name, value)
         return self
 
@@ -146,7 +145,7 @@ class Kernel(ABC):
 
 @dataclass(repr=False, eq=False)
 class DistanceKernel(Kernel):
-    """A kernel that falls from 1 towards 0 with the distance, at a width that "scale" takes from the data.
+    """Kernel that falls from 1 towards 0 with the distance; "scale" takes its width from the data.
 
     A text such as "0.5 scale" is a multiple of that width.
     """
@@ -160,21 +159,24 @@ class DistanceKernel(Kernel):
 
     @property
     def relative(self) -> bool:
+        """Whether the width is a multiple of the data's own scale."""
         return self.factor is not None
 
     @staticmethod
     @abstractmethod
     def suggest(n_features: int, variance: float) -> float:
-        """The width for data with so many features and this variance over all their numbers."""
+        """Return the width for data of so many features and this variance of all numbers."""
 
     def resolve(self, X: Any) -> Self:
+        """Return a validated copy whose width is a number."""
         width, factor = getattr(self, self.main), self.factor
         if factor is not None:
             variance = variance_of(X)
             found = factor * self.suggest(X.shape[1], variance)
             if not variance < math.inf or not 0 < found < math.inf:
                 raise ValueError(
-                    f"{self!r} finds no width for X, whose variance overflows: scale X (for example StandardScaler)"
+                    f"{self!r} finds no width for X, whose variance overflows: "
+                    "scale X (for example StandardScaler)"
                 )
             return dataclasses.replace(self, **{self.main: found})
         positive(self.main, width)
@@ -182,7 +184,7 @@ class DistanceKernel(Kernel):
 
 
 def _multiple_of_scale(width: Any) -> float | None:
-    """The factor in "scale" (1) or "0.5 scale"; None for anything else."""
+    """Return the factor in "scale" (1) or "0.5 scale"; None for anything else."""
     match = (
         re.fullmatch(r"([0-9.]+(?:e[-+]?[0-9]+)?)?\s*scale", width.strip())
         if isinstance(width, str)
@@ -194,19 +196,19 @@ def _multiple_of_scale(width: Any) -> float | None:
 
 
 def positive(name: str, value: Any) -> float:
-    """A finite number above zero."""
+    """Return a finite number above zero; raise ValueError for anything else."""
     if not is_number(value) or value <= 0:
         raise ValueError(f"{name} must be a finite number > 0, got {value!r}")
     return float(plain(value))
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is a finite number."""
+    """Tell whether a value is a finite number."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def plain(value: Any) -> Any:
-    """A number of Python's own for one of NumPy's."""
+    """Return a number of Python's own for one of NumPy's."""
     return value.item() if isinstance(value, np.generic) else value
 
 

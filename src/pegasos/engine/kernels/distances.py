@@ -75,7 +75,7 @@ class Pairs:
             self._prepare_squared()
 
     def _prepare_squared(self) -> None:
-        """Center the rows and compute squared norms; centering keeps norms and rounding errors small."""
+        """Center rows, which keeps norms and rounding errors small, and compute squared norms."""
         self._mean = np.zeros(self._x.shape[1])
         self._a, self._b = self._x, self._z
         if not self._sparse and self.shape[0]:
@@ -253,7 +253,7 @@ def _squares_from_products(
     bound: Any,
     counts: NDArray[np.int64],
 ) -> int:
-    """Compute ||a||^2 + ||b||^2 - 2 a.b in place; count near pairs by row, and return their number."""
+    """Compute ||a||^2 + ||b||^2 - 2 a.b in place; count near pairs by row, and in total."""
     minus_two = products.dtype.type(-2)
     total = 0
     for i in range(products.shape[0]):
@@ -291,7 +291,9 @@ def _find_near(
 def _complete_squares(
     products: NDArray[Any], a_norms: NDArray[Any], b_norms: NDArray[Any], bound: Any
 ) -> Near | None:
-    """Turn products into squared distances; return the pairs with ||a - b||^2 <= bound (||a||^2 + ||b||^2).
+    """Turn products into squared distances; return the near pairs.
+
+    These are the pairs with ||a - b||^2 <= bound (||a||^2 + ||b||^2).
 
     The product's rounding error is about eps (||a||^2 + ||b||^2), so that with bound = eps / ACCURACY all
     values above the bound have about that relative accuracy (measured: at worst 9e-4 in float32). Equal

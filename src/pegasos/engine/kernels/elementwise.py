@@ -13,7 +13,7 @@ MIRRORED_AT_ONCE = 64
 
 
 def as_rows(X: Any) -> Any:
-    """X as a finite C-contiguous matrix or CSR, float32 or float64; other numbers become float64.
+    """Return X as a finite C-contiguous matrix or CSR, float32 or (other numbers) float64.
 
     >>> as_rows([[1, 2]])
     array([[1., 2.]])
@@ -36,7 +36,7 @@ def as_rows(X: Any) -> Any:
 
 
 def raise_to_power(values: NDArray[Any], degree: int) -> None:
-    """values^degree in place by squaring and multiplying; strips keep the copy of the base in the cache."""
+    """Raise values to a power in place, by squaring and multiplying strips that fit the cache."""
     binary = bin(degree)[3:]
     step = max(1, 2**16 * len(values) // max(1, values.size))
     for start in range(0, len(values), step):

@@ -1,10 +1,17 @@
-"""Rows that stand for all rows of a kernel: chosen one after the other, so that the first k of a larger choice are a choice of k.
+"""Landmarks: rows that represent all rows of a kernel, chosen one after the other.
+
+The first k of a larger choice are a choice of k.
 
 uniform   without replacement, all alike
-kmeans++  the next row with probability in proportion to its squared distance, in the kernel's space, to the nearest row chosen
-          (Arthur and Vassilvitskii 2007), in rounds of a few rows that do not see each other
-leverage  without replacement in proportion to approximate ridge leverage scores l = diag(K (K + ε n I)⁻¹) (Alaoui and Mahoney
-          2015), K replaced by its Nyström approximation from a few uniform rows
+kmeans++  the next row with probability in proportion to its squared distance, in the kernel's
+          space, to the nearest row chosen, in rounds of a few rows
+leverage  without replacement in proportion to approximate ridge leverage scores
+          l = diag(K (K + ε n I)⁻¹), K replaced by its Nyström approximation from a few rows
+
+References
+----------
+Arthur, Vassilvitskii (2007), k-means++: the advantages of careful seeding.
+Alaoui, Mahoney (2015), Fast randomized kernel ridge regression with statistical guarantees.
 """
 
 from __future__ import annotations
@@ -29,7 +36,7 @@ PILOT = 500
 
 
 def choose(kernel: Kernel, X: Any, count: int, selection: str, seed: int) -> Array:
-    """Positions of min(count, rows) landmarks among the rows of X, by a resolved kernel."""
+    """Return min(count, rows) places of landmarks among the rows of X, for a resolved kernel."""
     generator = np.random.default_rng(seed)
     sample = generator.permutation(X.shape[0])[: max(SAMPLE, count)]
     if selection == "uniform" or count >= len(sample):
@@ -51,16 +58,17 @@ class Columns(Protocol):
     diagonal: Array
 
     def __call__(self, index: Array) -> Array:
-        """Chosen rows of the matrix, in float64."""
+        """Return chosen rows of the matrix in float64."""
 
 
 class StoredColumns:
-    """Those of a matrix that is there."""
+    """Columns of a stored matrix."""
 
     def __init__(self, matrix: Array) -> None:
         self._matrix, self.count, self.diagonal = matrix, len(matrix), matrix.diagonal()
 
     def __call__(self, index: Array) -> Array:
+        """Return chosen rows of the matrix."""
         return np.asarray(self._matrix[index])
 
 
@@ -73,7 +81,7 @@ class KernelColumns:
         self.diagonal = kernel.diagonal(X).astype(np.float64)
 
     def __call__(self, index: Array) -> Array:
-        """K(chosen, all)."""
+        """Return K(chosen, all)."""
         if self._pairs is None:
             return np.asarray(self.kernel.matrix(self.X[index], self.X), dtype=np.float64)
         values = self._pairs.tile(index, slice(0, self.count))
@@ -119,7 +127,7 @@ def _by_leverage(columns: Columns, count: int, generator: np.random.Generator) -
 
 
 def pursue(columns: Columns, coefficients: Array, count: int) -> Array:
-    """Rows that carry the functions f_c = Σ_i c_i K(x_i, ·) best, one after the other: orthogonal least squares.
+    """Choose rows that represent the functions f_c = Σ_i c_i K(x_i, ·), by orthogonal least squares.
 
     The next row takes most of what is left of all functions together: Σ_c r_c(x_i)²/d_i, where r_c = f_c minus its projection
     onto the rows chosen, and d_i is the squared length of what K(x_i, ·) has beyond them. Fewer than `count` where the rows that
@@ -150,7 +158,7 @@ def pursue(columns: Columns, coefficients: Array, count: int) -> Array:
 
 
 def _values(columns: Columns, coefficients: Array) -> Array:
-    """f_c(x_i) for all rows and functions: rows x functions."""
+    """Return f_c(x_i), rows x functions."""
     found = np.empty((columns.count, len(coefficients)))
     for start in range(0, columns.count, 512):
         check_interruption()

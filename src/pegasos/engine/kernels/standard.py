@@ -47,6 +47,7 @@ class Polynomial(Kernel):
     gamma: float | str = 1.0
 
     def transform(self, values: NDArray[Any]) -> None:
+        """Turn the measure's values into kernel values, in place."""
         if self.gamma != 1.0:
             values *= positive("gamma", self.gamma)
         values += float(self.coef0)
@@ -54,16 +55,20 @@ class Polynomial(Kernel):
 
     @property
     def positive_semidefinite(self) -> bool:
+        """Whether every Gram matrix is positive semidefinite."""
         return self.coef0 >= 0
 
     def rank(self, width: int) -> int:
+        """Return the number of features whose inner product it is."""
         return math.comb(width + self.degree, self.degree)
 
     @property
     def relative(self) -> bool:
+        """Whether gamma depends on the data."""
         return isinstance(self.gamma, str)
 
     def resolve(self, X: Any) -> Self:
+        """Return a validated copy without "scale"."""
         if not is_number(self.degree) or self.degree < 1 or self.degree != int(self.degree):
             raise ValueError(f"degree must be a whole number >= 1, got {self.degree!r}")
         if not is_number(self.coef0):
@@ -98,6 +103,7 @@ class Linear(Kernel):
         """Inner products are the kernel's values already."""
 
     def rank(self, width: int) -> int:
+        """Return the number of features whose inner product it is."""
         return width
 
 
@@ -115,13 +121,16 @@ class Gaussian(DistanceKernel):
     measure: ClassVar[Measure | None] = "squared"
     name = "gaussian"
     formula = "exp(-|x-z|²/(2 variance))"
-    in_scikit_learn = "SVC(kernel='rbf', gamma=1/(2 v)); gaussian:gamma=g is gamma=g; gaussian alone is gamma='scale'"
+    in_scikit_learn = (
+        "SVC(kernel='rbf', gamma=1/(2 v)); gaussian:gamma=g is gamma=g; "
+        "gaussian alone is gamma='scale'"
+    )
     main = "variance"
     variance: Width = "scale"
 
     @classmethod
     def from_gamma(cls, gamma: float) -> Self:
-        """The kernel exp(-gamma ||x - z||^2), gamma > 0 as in scikit-learn.
+        """Return the kernel exp(-gamma ||x - z||^2), gamma > 0 as in scikit-learn.
 
         >>> Gaussian.from_gamma(0.25)
         Gaussian(variance=2.0)
@@ -129,10 +138,12 @@ class Gaussian(DistanceKernel):
         return cls(variance=1 / (2 * positive("gamma", gamma)))
 
     def transform(self, values: NDArray[Any]) -> None:
+        """Turn the measure's values into kernel values, in place."""
         decay(values, 2 * positive("variance", self.variance))
 
     @staticmethod
     def suggest(n_features: int, variance: float) -> float:
+        """Return the width that "scale" means."""
         return n_features * variance / 2 if variance > 0 else 0.5
 
 
@@ -153,11 +164,13 @@ class Exponential(DistanceKernel):
     scale: Width = "scale"
 
     def transform(self, values: NDArray[Any]) -> None:
+        """Turn the measure's values into kernel values, in place."""
         np.sqrt(values, out=values)
         decay(values, positive("scale", self.scale))
 
     @staticmethod
     def suggest(n_features: int, variance: float) -> float:
+        """Return the width that "scale" means."""
         return math.sqrt(n_features * variance) if variance > 0 else 1.0
 
 
@@ -179,16 +192,18 @@ class Laplacian(DistanceKernel):
     scale: Width = "scale"
 
     def transform(self, values: NDArray[Any]) -> None:
+        """Turn the measure's values into kernel values, in place."""
         decay(values, positive("scale", self.scale))
 
     @staticmethod
     def suggest(n_features: int, variance: float) -> float:
+        """Return the width that "scale" means."""
         return n_features * math.sqrt(variance) if variance > 0 else 1.0
 
 
 @dataclass(repr=False, unsafe_hash=True)
 class CustomKernel(Kernel):
-    """A kernel given by a function (X, Z) -> matrix of shape (rows of X, rows of Z), finite numbers.
+    """Kernel given by a function of X and Z, which returns finite numbers (rows of X x rows of Z).
 
     >>> CustomKernel(lambda X, Z: np.minimum(X, Z.T))([[1.0], [2.0]])
     array([[1., 1.],
@@ -199,19 +214,23 @@ class CustomKernel(Kernel):
 
     @property
     def positive_semidefinite(self) -> None:
+        """None: it is not known."""
         return None
 
     def resolve(self, X: Any) -> Self:
+        """Return a validated copy without "scale"."""
         if not callable(self.function):
             raise TypeError(f"a custom kernel needs a function of X and Z, got {self.function!r}")
         return dataclasses.replace(self)
 
     def transform(self, values: NDArray[Any]) -> None:
+        """Turn the measure's values into kernel values, in place."""
         raise TypeError(
             "a custom kernel is not a map of inner products or distances; call it with rows"
         )
 
     def lengths(self, X: Any) -> NDArray[Any]:
+        """Return K(x, x) of checked rows."""
         values = np.empty(X.shape[0], dtype=X.dtype)
         for start in range(0, len(values), 64):
             part = X[start : start + 64]
@@ -219,6 +238,7 @@ class CustomKernel(Kernel):
         return values
 
     def matrix(self, X: Any, Z: Any) -> NDArray[Any]:
+        """Return the checked matrix of the function."""
         result = self.function(X, Z)
         with np.errstate(over="ignore"):
             # A copy: the function may have handed out an array of its own, which mirroring would
@@ -246,7 +266,7 @@ ALIASES = {"poly": "polynomial", "rbf": "gaussian"}
 
 
 def as_kernel(spec: Any) -> Kernel | None:
-    """The kernel that a user means: None, a kernel, a name from KERNELS or ALIASES, or a function of X and Z.
+    """Return the kernel that a user means by None, a kernel, its name, or a function of X and Z.
 
     >>> as_kernel("rbf")
     Gaussian(variance='scale')
@@ -265,7 +285,8 @@ def as_kernel(spec: Any) -> Kernel | None:
         return CustomKernel(spec)
     names = ", ".join(map(repr, [*KERNELS, *ALIASES]))
     raise ValueError(
-        f"kernel must be None, a kernel object, a function of X and Z or one of {names}; got {spec!r}"
+        f"kernel must be None, a kernel object, a function of X and Z or one of {names}; "
+        f"got {spec!r}"
     )
 
 
@@ -281,7 +302,7 @@ class CollapsedKernelWarning(UserWarning):
 
 
 def warn_if_collapsed(kernel: Kernel, X: Any) -> None:
-    """Warn if among 256 evenly spaced rows all are alike, or each is like itself only, to this kernel.
+    """Warn if to this kernel all of 256 rows are alike, or each is like itself only.
 
     Judged by K(x, z) / sqrt(K(x, x) K(z, z)) over distinct rows: >= 99.9 % below 1e-6, or all above
     1 - 1e-6.
@@ -290,7 +311,8 @@ def warn_if_collapsed(kernel: Kernel, X: Any) -> None:
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warn_if_collapsed(Gaussian(variance=1e-3), np.array([[1.0], [2.0], [3.0]]))
     >>> print(caught[0].message)
-    Gaussian(variance=0.001): every example is similar only to itself; raise variance (the data suggest about 0.333)
+    Gaussian(variance=0.001): every example is similar only to itself; raise variance (the data
+    suggest about 0.333)
     """
     if not isinstance(kernel, DistanceKernel | Polynomial):
         return
@@ -304,7 +326,8 @@ def warn_if_collapsed(kernel: Kernel, X: Any) -> None:
     problem = "all examples look alike" if alike else "every example is similar only to itself"
     if isinstance(kernel, DistanceKernel) and (alike or alone):
         suggestion = kernel.suggest(X.shape[1], variance_of(X))
-        remedy = f"{'lower' if alike else 'raise'} {kernel.main} (the data suggest about {suggestion:.3g})"
+        verb = "lower" if alike else "raise"
+        remedy = f"{verb} {kernel.main} (the data suggest about {suggestion:.3g})"
     elif alike:
         remedy = "scale X (for example StandardScaler) or lower coef0"
     else:
@@ -325,7 +348,7 @@ def _distinct_sample(X: Any) -> Any:
 
 
 def _similarities(kernel: Kernel, rows: Any) -> NDArray[np.float64]:
-    """Return normalized values of all pairs of distinct rows, without rows for which K(x, x) <= 0."""
+    """Return normalized values of all pairs of distinct rows for which K(x, x) > 0."""
     assert kernel.measure is not None
     matrix = Pairs(kernel.measure, rows).tile(slice(None), slice(None))
     kernel.transform(matrix)

@@ -23,8 +23,8 @@ from pegasos.engine.optimum.hinge.kernel_working_sets import (
     computes_rows,
     continued,
 )
-from pegasos.engine.optimum.hinge.resting_rows import solve_hinge_by_ascent
 from pegasos.engine.optimum.hinge.set_predictor import NO_LIMIT
+from pegasos.engine.optimum.hinge.shrinking_ascent import solve_hinge_by_ascent
 from pegasos.engine.optimum.hinge.working_set import WorkingSetSolver
 from pegasos.engine.optimum.limited_memory import solve_logistic_by_gradients
 from pegasos.engine.optimum.newton_cg import (

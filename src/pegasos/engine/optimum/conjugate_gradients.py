@@ -112,6 +112,7 @@ class KernelSystem(System):
         super().__init__(right, kernel.m, gaps, left)
 
     def product(self, direction: Array, numbers: Array) -> tuple[Array, Array]:
+        """Return K W times the directions, and the systems times them."""
         roots = self.roots[numbers]
         scores = self.kernel.scores(roots * direction)
         return scores, self._project(direction + roots * scores, numbers)
@@ -128,6 +129,7 @@ class KernelSystem(System):
         return steps, scores, -dots(weights, scores) / np.where(total > 0, total, 1.0)
 
     def decrease(self, numbers: Array) -> Array:
+        """Return by how much the quadratic model has fallen."""
         steps, scores, shift = self.steps(numbers)
         bends = self.roots[numbers] * (scores + shift[:, None])
         return np.asarray(dots(self.rest[numbers] - 0.5 * steps, scores) - 0.5 * dots(bends, bends))
@@ -242,12 +244,12 @@ def _unchanged(columns: Array, numbers: Array) -> Array:
 
 
 def dots(left: Array, right: Array) -> Array:
-    """Return the dot product of each row; pairwise sums, because the bits of BLAS depend on its threads."""
+    """Return the dot product of each row, by sums that do not depend on threads as BLAS's do."""
     return np.asarray((left * right).sum(axis=1))
 
 
 def without(columns: Array, aside: Array) -> Array:
-    """Columns less their part along directions of length 1."""
+    """Return columns less their part along directions of length 1."""
     return np.asarray(columns - (columns * aside).sum(axis=1, keepdims=True) * aside)
 
 

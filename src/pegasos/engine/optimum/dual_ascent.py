@@ -1,4 +1,9 @@
-"""Epochs of SDCA with certificates; predictors that would need many more are solved by another method."""
+"""Stochastic dual coordinate ascent with certificates, until another method takes over.
+
+References
+----------
+Shalev-Shwartz, Zhang (2013), Stochastic dual coordinate ascent methods for regularized loss.
+"""
 
 from __future__ import annotations
 
@@ -59,10 +64,11 @@ class DualAscent(EpochSolver):
 
     @property
     def gaps(self) -> Array:
+        """Return the relative gap of each predictor."""
         return self.relative.reshape(-1)
 
     def prepare(self) -> None:
-        """Solve predictors for which epochs are skipped; predictors solved only to be read walk on."""
+        """Solve predictors without epochs; those that were solved only to be read walk on."""
         if self._passing:
             self._resume_passing()
         if self._prepared:
@@ -99,7 +105,7 @@ class DualAscent(EpochSolver):
         self._rest()
 
     def complete(self) -> None:
-        """Solve all predictors that have not converged; a walk that goes on is not changed by it."""
+        """Solve all predictors that have not converged, without a change to the walk."""
         if self.exact is None or deadline_reached() or self.finished:
             return
         late = np.flatnonzero(~self.done.reshape(-1))
@@ -112,7 +118,7 @@ class DualAscent(EpochSolver):
         return [*self.history, self.relative.copy()] if self._passing else self.history
 
     def courses(self) -> list[Array]:
-        """Return P and D of each predictor (steps x 2) after its epochs and the rounds of its method."""
+        """Return P and D of each predictor (steps x 2) after epochs and rounds of its method."""
         found = []
         for member in range(self.done.size):
             course = self.solved[member].course if member in self.solved else ()
@@ -165,7 +171,7 @@ class DualAscent(EpochSolver):
             self.walk.refresh(np.unique(self.member_columns()[walking]))
 
     def predictors(self) -> tuple[Array, Array]:
-        """Return the dual coefficients (or weights) and biases of predictors, as they were when done."""
+        """Return dual coefficients (or weights) and biases of predictors, as when they were done."""
         if len(self.solved) == self.done.size:  # all columns are solved
             found = [self.solved[member] for member in range(self.done.size)]
             vectors = np.stack([self._all_rows(optimum.vector) for optimum in found])
@@ -181,9 +187,11 @@ class DualAscent(EpochSolver):
         return vectors, bias
 
     def support(self) -> Array:
+        """Tell which coefficients are not zero."""
         return self.predictors()[0] != 0
 
     def scores(self, index: Array) -> Array:
+        """Return decision values of chosen rows, predictors x rows."""
         scores = self.walk.scores(index)[self.member_columns()]
         for member, (_, _, kept) in self._kept.items():
             scores[member] = kept[index]
@@ -255,7 +263,7 @@ class DualAscent(EpochSolver):
         self._rest()
 
     def _all_rows(self, vector: Array) -> Array:
-        """Return coefficients of all rows, zero outside the training rows; weights are unchanged."""
+        """Return coefficients of all rows, zero outside the training rows, or weights as given."""
         if not self.walk.rows.dual or len(vector) == self.walk.rows.count:
             return vector
         spread = np.zeros(self.walk.rows.count)
@@ -263,7 +271,7 @@ class DualAscent(EpochSolver):
         return spread
 
     def _finish_members(self, reached: Array) -> None:
-        """Mark predictors that have reached tol, with a copy where their column walks on for others."""
+        """Mark predictors that have reached tol; copy those whose column walks on for others."""
         new = reached & ~self.done
         self.done |= reached
         if not new.any():

@@ -1,4 +1,4 @@
-"""How objectives and the bounds below them came together, in few numbers: what a model file keeps of a fit."""
+"""Convergence histories: objectives and lower bounds in few points, as a model file keeps them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""Predictors as combinations of training rows, w = Σ c_i φ(x_i): their scores are products K·c."""
+"""Kernel matrices as operators, and their low-rank Cholesky factors.
+
+Predictors are combinations of training rows, w = Σ c_i φ(x_i), and their scores are products K·c.
+
+References
+----------
+Chen, Epperly, Tropp, Webber (2022), Randomly pivoted Cholesky.
+"""
 
 from __future__ import annotations
 
@@ -87,6 +94,7 @@ class Factor:
 
     @property
     def lines(self) -> Array:
+        """L, rank x m."""
         return self._store[: self.rank]
 
     @property

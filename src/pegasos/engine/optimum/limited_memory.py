@@ -1,4 +1,6 @@
-"""L-BFGS for the logistic loss on wide rows in memory, where a matrix of features costs many gradients.
+"""L-BFGS for the logistic loss on wide rows in memory.
+
+There a matrix of features x features costs as much as many gradients.
 
 At a = C σ(-m) the duality gap is ‖gradient‖²/2 exactly, so that every evaluation is its own
 certificate.

@@ -1,4 +1,4 @@
-"""One predictor of the logistic loss on its way to the optimum: its place, its derivatives, and the best pair so far."""
+"""Solver state of a predictor with the logistic loss: point, derivatives, and the best pair."""
 
 from __future__ import annotations
 
@@ -223,6 +223,7 @@ def derivatives(
 
 @compiled
 def loss_of_scores(labels: Array, bounds: Array, scores: Array, bias: float) -> float:
+    """Return Σ C ℓ(y (s + b))."""
     total = 0.0
     for i in range(labels.size):
         total += bounds[i] * value(_LOGISTIC, labels[i] * (scores[i] + bias))
@@ -280,6 +281,7 @@ def _best_bias(labels: Array, bounds: Array, scores: Array, bias: float) -> floa
 
 @compiled
 def dual_terms(bounds: Array, dual: Array) -> float:
+    """Return Σ d(a, C)."""
     total = 0.0
     for i in range(bounds.size):
         total += dual_term(_LOGISTIC, dual[i], bounds[i])

@@ -1,4 +1,4 @@
-"""Newton's method for the logistic loss, its steps by preconditioned conjugate gradients: any rows, any C.
+"""Newton-CG for the logistic loss, on kernels and on sparse features.
 
 With the scores s of w let β_i = y_i C_i σ(-y_i s_i) and D_i = C_i σ(s_i) σ(-s_i). The gradient is
 -r = w - Σ β_i x_i, and Newton's step δ solves (I + Σ D_i x_i x_iᵀ) δ = r. The gap of the pair (w, y
@@ -10,6 +10,11 @@ much larger than necessary, whose scores would lose their digits to rounding.
 
 Predictors are either weights w of sparse features (`WeightSpace`) or combinations of rows w = Σ c_i
 φ(x_i) (`KernelSpace`). Each space evaluates certificates and solves for Newton steps.
+
+References
+----------
+Lin, Weng, Keerthi (2008), Trust region Newton method for large-scale logistic regression.
+Dembo, Eisenstat, Steihaug (1982), Inexact Newton methods.
 """
 
 from __future__ import annotations
@@ -46,7 +51,7 @@ FIRST_STAGE, STAGE_FACTOR, STAGE_GAP = 10.0, 10.0, 0.5
 
 
 class Step(NamedTuple):
-    """Newton step: the move of w, its scores, the change of the intercept, and a dual candidate y·a."""
+    """Newton step: move of w, its scores, change of the intercept, and a dual candidate y·a."""
 
     move: Point
     scores: Array
@@ -83,7 +88,7 @@ def solve_logistic_iteratively(
 def solve_logistic_sparsely(
     X: Any, targets: list[Target], intercept: Intercept, tol: float, members: Array | None = None
 ) -> list[Optimum]:
-    """Return the weights of each target on CSR rows to a relative gap of `tol`, or as near as possible.
+    """Return the weights of each target on CSR rows, to a relative gap of `tol` if possible.
 
     A free intercept is not supported. An epoch of coordinate ascent takes the time of ten or twenty
     products on one core, and these use all of them: from some thousand rows on no epoch comes first.
@@ -114,7 +119,7 @@ class KernelSpace:
         return float(self._function.diagonal.max(initial=0.0))
 
     def note(self, states: list[State]) -> list[bool]:
-        """Compute exact scores and certificates, in one product; tell which states have improved."""
+        """Compute exact certificates in one product; tell which states have improved."""
         columns = [c for state in states for c in (state.point.vector, state.push, state.clipped)]
         scores = self._function.scores(np.stack(columns), exact=True).reshape(len(states), 3, -1)
         return [

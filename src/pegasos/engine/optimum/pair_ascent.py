@@ -1,4 +1,4 @@
-"""Dual ascent for pairs of classes: each pair is solved on its own rows, which it reads from rows that all pairs share."""
+"""Dual ascent for pairs of classes, each on its own rows of those that all pairs share."""
 
 from __future__ import annotations
 
@@ -91,6 +91,7 @@ class PairAscent(Solver):
             self._solver(number).resume(state)
 
     def advance(self, stop: int) -> None:
+        """Advance all pairs to this number of epochs."""
         if self.rows.dual and self.rows.stored:
             _ = self.rows.K  # computed once, by all threads, before pairs read their parts
 
@@ -108,6 +109,7 @@ class PairAscent(Solver):
         run_each(advance_pair, range(len(self._pairs)))
 
     def complete(self) -> None:
+        """Solve all predictors that have not converged."""
         for solver in self._live.values():
             solver.complete()
 
@@ -121,6 +123,7 @@ class PairAscent(Solver):
         return [self._results.get(k) or PairResult.of(self._solver(k)) for k in numbers]
 
     def predictors(self) -> tuple[Array, Array]:
+        """Return vectors over all rows (pairs x λ) and biases."""
         found = [each.predictors for each in self._each()]
         if not self.rows.dual:
             return np.concatenate([v for v, _ in found]), np.concatenate([b for _, b in found])
@@ -132,16 +135,19 @@ class PairAscent(Solver):
         return vectors, np.concatenate([bias for _, bias in found])
 
     def scores(self, index: Array) -> Array:
+        """Return decision values of chosen rows, predictors x rows."""
         vectors, bias = self.predictors()
         return np.asarray(
             self.rows.evaluate(index, vectors) + bias[:, None].astype(self.rows.dtype)
         )
 
     def support(self) -> Array:
+        """Tell which coefficients are not zero."""
         return np.asarray(self.predictors()[0] != 0)
 
     @property
     def gaps(self) -> Array:
+        """Return the relative gap of each predictor."""
         return np.concatenate([each.relative.reshape(-1) for each in self._each()])
 
     def certificate(self) -> Certificate:

@@ -1,1 +1,1 @@
-"""Rows of a table: explicit features, kernel matrices, blocks, and the plan that chooses between them."""
+"""Rows of a table: explicit features, kernel matrices, blocks, and the plan of their storage."""

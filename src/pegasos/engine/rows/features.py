@@ -92,13 +92,16 @@ class DenseRows(ExplicitRows):
         return self.X, None
 
     def scores(self, index: Array, weights: Array, out: Array) -> None:
+        """Compute the scores of the drawn examples."""
         np.matmul(weights, self.X[index].T, out=out)
 
     def cross(self, index: Array) -> Array:
+        """Return inner products between the drawn examples."""
         block = self.X[index]
         return block @ block.T
 
     def add(self, index: Array, changes: Array, weights: Array) -> None:
+        """Add changes·X[index] to the weights."""
         weights += changes @ self.X[index]
 
 
@@ -118,9 +121,11 @@ class SparseRows(ExplicitRows):
 
     @cached_property
     def parts(self) -> list[tuple[slice, Any]]:
+        """Row slices and their CSR matrices."""
         return row_parts(self.X)
 
     def weights_of(self, coefficients: Array) -> Array:
+        """Return w = Σ c_i x_i, summed in parts."""
         sums: list[Array] = [coefficients] * len(self.parts)
 
         def work(number: int) -> None:
@@ -131,6 +136,7 @@ class SparseRows(ExplicitRows):
         return np.asarray(sum(sums[1:], sums[0]))
 
     def scores_of(self, weights: Array) -> Array:
+        """Return w·x of all rows, computed in parts."""
         out = np.empty((len(weights), self.count))
         columns = np.ascontiguousarray(weights.T)
 
@@ -142,14 +148,17 @@ class SparseRows(ExplicitRows):
         return out
 
     def kernel_lines(self, index: Array, members: Array | None) -> Array:
+        """Return inner products between chosen rows and the members."""
         lines = np.asarray((self.X[index] @ self.X.T).toarray())
         return selected(lines, members)
 
     def cross(self, index: Array) -> Array:
+        """Return inner products between the drawn examples."""
         block = self.X[index]
         return np.asarray((block @ block.T).toarray())
 
     def add(self, index: Array, changes: Array, weights: Array) -> None:
+        """Add changes·X[index] to the weights."""
         weights += np.asarray((self.X[index].T @ changes.T).T)
 
 
@@ -198,7 +207,11 @@ BLOCK_VALUES, BLOCKS_AT_ONCE = 1 << 21, 16
 
 
 class FeatureMap:
-    """x -> Wᵀ K(landmarks, x), in the dtype of the landmarks; the kernel is resolved, W (landmarks x features) is float64."""
+    """Map x -> Wᵀ K(landmarks, x) for a resolved kernel, in the dtype of the landmarks.
+
+    Products need no features: φ(x)·v = K(landmarks, x)·(W v) costs one kernel value per landmark.
+    W (landmarks x features) is float64.
+    """
 
     def __init__(self, kernel: Kernel, landmarks: Any, weights: Array) -> None:
         self.kernel, self.landmarks, self.weights = kernel, landmarks, weights
@@ -211,7 +224,10 @@ class FeatureMap:
         return self.weights.astype(self.dtype)
 
     def values(self, X: Any) -> Array:
-        """K(landmarks, rows): distances are centred at the landmarks, so that a row's values do not depend on its neighbours."""
+        """Return K(landmarks, rows).
+
+        Distances are centered at the landmarks: values of a row do not depend on other rows.
+        """
         X = X.astype(self.dtype, copy=False)
         self.kernel.check_range(X)
         if self.kernel.measure is None:
@@ -223,13 +239,13 @@ class FeatureMap:
         return values
 
     def fill(self, X: Any, out: Array) -> Array:
-        """The features of rows, block by block, in threads."""
+        """Compute the features of rows, block by block, in threads."""
         return self._each(
             X, lambda part, values: np.matmul(values.T, self.rounded, out=out[part]), out
         )
 
     def products(self, X: Any, vectors: Array) -> Array:
-        """features·vectors (features x columns), without the features."""
+        """Return features·vectors (vectors: features x columns), without the features."""
         combined = (self.weights @ vectors).astype(self.dtype)
         out = np.empty((X.shape[0], vectors.shape[1]), dtype=self.dtype)
         return self._each(X, lambda part, values: np.matmul(values.T, combined, out=out[part]), out)
@@ -247,7 +263,7 @@ class FeatureMap:
 
 
 class MappedRows:
-    """The features of rows X as a matrix that is never there as a whole: parts of it are, when somebody asks for their numbers.
+    """Mapped features of rows X as a matrix of which only parts are computed.
 
     `rows[part]` is again such a matrix, `np.asarray(rows[part])` its numbers, `rows @ vectors` a
     product that needs none of them.
@@ -289,11 +305,14 @@ class MappedFeatures(ExplicitRows):
         return found
 
     def scores(self, index: Array, weights: Array, out: Array) -> None:
+        """Compute the scores of the drawn examples."""
         np.matmul(weights, np.asarray(self.X[index]).T, out=out)
 
     def cross(self, index: Array) -> Array:
+        """Return inner products between the drawn examples."""
         block = np.asarray(self.X[index])
         return np.asarray(block @ block.T)
 
     def add(self, index: Array, changes: Array, weights: Array) -> None:
+        """Add changes·X[index] to the weights."""
         weights += changes @ np.asarray(self.X[index])

@@ -32,9 +32,11 @@ class DualRows:
         raise AssertionError("a predictor with a kernel is a combination of rows")
 
     def scores(self, index: Array, weights: Array, out: Array) -> None:
+        """Copy the scores of the drawn examples."""
         np.take(weights, index, axis=1, out=out, mode="clip")
 
     def cross(self, index: Array) -> Array:
+        """Return the kernel between the drawn examples."""
         return self.between(index, index)
 
     def between(self, rows: Array, columns: Any) -> Array:
@@ -106,7 +108,7 @@ class KernelRows(DualRows):
 
     @property
     def can_be_rounded(self) -> bool:
-        """Whether float32 can represent these values to a first approximation, and is not their dtype."""
+        """Whether these values are float64, and float32 can represent them approximately."""
         if self.dtype != np.float64 or self.kernel.measure is None:
             return False
         return bool(self.diagonal.max(initial=0) <= 1e6)
@@ -179,6 +181,7 @@ class KernelRows(DualRows):
         return fill_gram(self._pairs, self.kernel.transform)
 
     def between(self, rows: Array, columns: Any) -> Array:
+        """Return the kernel between two sets of rows."""
         if self._pairs is None:
             return self.kernel(self.X[rows], self.X[columns])
         tile = self._pairs.tile(rows, columns)
@@ -196,6 +199,7 @@ class KernelRows(DualRows):
         return tile
 
     def cross(self, index: Array) -> Array:
+        """Return the kernel between the drawn examples."""
         if self._distances is None:
             return super().cross(index)
         tile = self._distances.block(index)[:, index]
@@ -203,6 +207,7 @@ class KernelRows(DualRows):
         return tile
 
     def add(self, index: Array, changes: Array, weights: Array) -> None:
+        """Add changes·K[index] to the scores of all rows."""
         used = np.flatnonzero(changes.any(axis=0))
         if self._distances is not None and len(index) <= GATHERED_ROWS:
             self._add_from_shared(self._distances.block(index), used, changes, weights)

@@ -84,7 +84,7 @@ def plan_dual(
     precomputed: bool,
     dense: bool,
 ) -> Plan:
-    """Plan a kernel: its matrix is stored if it fits the budget, else rows are computed on demand."""
+    """Plan a kernel: a stored matrix if it fits the budget, else rows computed on demand."""
     budget = budget_bytes(memory)
     # Scores, coefficients, sums (float64 when read), and the copies made when they are read.
     state = columns * m * (4 * itemsize + 16) + 32 * m + columns * DUAL_BLOCK * itemsize * 4
@@ -107,7 +107,7 @@ def _checked(kind: str, walk: str, block: int, needed: int, budget: int, reason:
     """Return the plan; raise ValueError if it needs more than the budget."""
     if needed > budget:
         raise ValueError(
-            f"memory={budget / 1e6:,.0f} MB is not enough: at least {needed / 1e6:,.0f} MB are needed "
-            f"even with rows {kind}. Raise `memory`, use float32, or fewer rows."
+            f"memory={budget / 1e6:,.0f} MB is not enough: at least {needed / 1e6:,.0f} MB are "
+            f"needed even with rows {kind}. Raise `memory`, use float32, or fewer rows."
         )
     return Plan(kind, walk, block, needed, budget, blas_threads(), reason)

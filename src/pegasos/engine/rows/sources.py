@@ -1,4 +1,4 @@
-"""Where rows come from: explicit features (dense, CSR), a stored Gram matrix, or a kernel computed on the fly.
+"""Sources of rows: explicit features (dense, CSR), a Gram matrix, or a kernel computed on the fly.
 
 A walk asks four things of rows, always for a block of drawn examples `index`:
 
@@ -93,7 +93,7 @@ class GramRows(DualRows):
 
     @classmethod
     def of(cls, kernel: Kernel, X: Any) -> GramRows:
-        """Return the Gram matrix of a resolved kernel, computed when it is first needed as a whole."""
+        """Return the Gram matrix of a resolved kernel, computed on first use as a whole."""
         return cls(None, kernel, X)
 
     @property
@@ -147,6 +147,7 @@ class GramRows(DualRows):
         return self.flying.diagonal if self._K is None else self._K.diagonal().astype(np.float64)
 
     def between(self, rows: Array, columns: Any) -> Array:
+        """Return the kernel between two sets of rows."""
         return (
             self.flying.between(rows, columns)
             if self._K is None
@@ -154,6 +155,7 @@ class GramRows(DualRows):
         )
 
     def add(self, index: Array, changes: Array, weights: Array) -> None:
+        """Add changes·K[index] to the scores of all rows."""
         # A matrix product adds the changes of a column about five times faster than one by one.
         dense = np.flatnonzero((changes != 0).sum(axis=1) * 5 >= changes.shape[1])
         if len(dense) >= 4:
@@ -191,7 +193,7 @@ class GramRows(DualRows):
 
 @compiled
 def add_lines(index: Array, changes: Array, gram: Array, weights: Array) -> None:
-    """weights[j] += changes[j, r] K[index[r]] for all changes, line by line: the cheap way where changes are rare."""
+    """Add changes[j, r] K[index[r]] to weights[j], one by one: cheap where changes are rare."""
     for r in range(index.size):
         row = gram[index[r]]
         for j in range(changes.shape[0]):

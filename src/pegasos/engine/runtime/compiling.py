@@ -39,7 +39,7 @@ def _source_hash() -> str:
 
 
 def _user_cache() -> Path | None:
-    """The user's cache folder by the platform's custom, or None where there is no home."""
+    """Return the user's cache folder by the platform's custom, or None without a home."""
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA")
     elif sys.platform == "darwin":
@@ -50,7 +50,7 @@ def _user_cache() -> Path | None:
 
 
 def _ours_alone(folder: Path) -> bool:
-    """Whether nobody else can put files there, or swap what lies below (a cache entry is code)."""
+    """Tell whether only this user can write to the folder (a cache entry is code)."""
     if not hasattr(os, "getuid"):
         return True
     info = folder.lstat()
@@ -59,7 +59,7 @@ def _ours_alone(folder: Path) -> bool:
 
 
 def _usable(base: Path, *names: str) -> Path | None:
-    """The folder base/names[0]/..., made if need be, if it and all that we make on the way to it are ours alone."""
+    """Return the folder base/names[0]/..., made if need be, if only this user can write there."""
     folder = base
     try:
         base.parent.mkdir(parents=True, exist_ok=True)
@@ -76,7 +76,7 @@ def _usable(base: Path, *names: str) -> Path | None:
 
 @cache
 def cache_folder() -> Path:
-    """The folder of compiled code for exactly these sources."""
+    """Return the folder of compiled code for exactly these sources."""
     given = os.environ.get("NUMBA_CACHE_DIR")
     owner = os.getuid() if hasattr(os, "getuid") else "user"
     for base in (
@@ -113,7 +113,7 @@ def compiled(function: Function, any_order: bool = False) -> Function:
 
 @intrinsic
 def prefetch(typing: Any, array: Any, index: Any) -> Any:
-    """In compiled code, prefetch(array, k) asks for the cache line of array[k] (1-D, contiguous) and does not wait for it."""
+    """Ask for the cache line of array[index] (1-D, contiguous) in compiled code, without waiting."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
@@ -131,7 +131,7 @@ def prefetch(typing: Any, array: Any, index: Any) -> Any:
 
 @contextlib.contextmanager
 def announced(*what: Any) -> Iterator[None]:
-    """Say once, on stderr, that code for `what` (a loop and dtypes) is compiled now; say nothing if it lies in the cache."""
+    """Announce once, on stderr, that code for `what` (a loop and dtypes) is compiled now."""
     global _announced
     if (
         what in _known

@@ -39,7 +39,7 @@ _MOST = 2**62
 
 
 def parse_bytes(memory: int | float | str) -> int:
-    """A number of bytes from a number or a text such as "2GB", "512 MiB" (units of 1000 and 1024).
+    """Return the number of bytes in a number or a text such as "2GB" or "512 MiB".
 
     >>> parse_bytes("2GB"), parse_bytes("1.5 GiB"), parse_bytes(4096)
     (2000000000, 1610612736, 4096)
@@ -48,7 +48,8 @@ def parse_bytes(memory: int | float | str) -> int:
         match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([KMGT]?I?)B?\s*", memory.upper())
         if match is None or match[2] not in _UNITS:
             raise ValueError(
-                f"memory={memory!r} is not understood; write a number of bytes, or for example '2GB' or '512MiB'."
+                f"memory={memory!r} is not understood; write a number of bytes, or for example "
+                "'2GB' or '512MiB'."
             )
         memory = float(match[1]) * _UNITS[match[2]]
     if (
@@ -116,7 +117,7 @@ class Buffers:
         self._thread = threading.local()
 
     def take(self, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
-        """Return an uninitialized array; its values last until this thread asks for the name again."""
+        """Return an uninitialized array, which this thread's next call with the name reuses."""
         needed = math.prod(shape) * np.dtype(dtype).itemsize
         kept: Array | None = getattr(self._thread, name, None)
         if kept is None or len(kept) < needed:

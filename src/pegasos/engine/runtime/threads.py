@@ -74,7 +74,9 @@ def single_threaded_blas() -> Iterator[None]:
 
 @contextmanager
 def our_threads(count: int | None = None) -> Iterator[None]:
-    """Hold BLAS to one thread inside the block, while `run_each` uses `count` threads (None: as many as BLAS had).
+    """Hold BLAS to one thread inside the block, while `run_each` uses `count` threads.
+
+    By default these are as many as BLAS had.
 
     After a product the threads of BLAS wait for the next one on a busy core, for some ten milliseconds: on few cores they are in
     the way of other threads. (Measured: kernel fits of 2,000 rows take 20 to 30 % less time, and half the processor time.)
@@ -149,7 +151,7 @@ def run_each(
 
 
 def _run_together(items: Iterator[Any], work: Callable[[Any], None], workers: int) -> None:
-    """Process items in this thread and others until an error or Ctrl-C, which wait for current items."""
+    """Process items in threads until an error or Ctrl-C, which wait for current items."""
     lock, moment = threading.Lock(), current_deadline()
     errors: list[BaseException] = []
 

@@ -7,7 +7,7 @@ explicit features.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -39,28 +39,41 @@ MOST_KERNEL_BYTES = 2**30
 ROWS_AT_ONCE = 16384
 
 
-class KernelSource(Protocol):
-    """Kernel values of all rows."""
+class KernelSource:
+    """Kernel values of all rows.
 
-    #: Whether values are rounded to float32, so that scores must be computed once more in the end.
-    rounded: bool
-    #: Whether all rows of K are stored, so that several predictors can be solved in threads.
-    stored: bool
+    Attributes
+    ----------
+    rounded : whether values are rounded to float32, so that scores must be computed anew in the end.
+    stored : whether all rows of K are stored, so that predictors can be solved in threads.
+    count : number of rows.
+    """
+
+    rounded = stored = False
+    count: int
 
     def within(self, index: Array, constant: float, factor: float, dtype: Any) -> SetKernel:
         """Return the kernel between these rows, plus a constant, times a factor."""
+        raise NotImplementedError
 
     def add(self, index: Array, changes: Array, scores: Array) -> None:
         """Add changes·K[index] to the scores of all rows, in place."""
+        raise NotImplementedError
 
     def scores(self, index: Array, coefficients: Array) -> Array:
         """Return coefficients·K[index] (vectors x rows)."""
+        scores = np.zeros((len(coefficients), self.count))
+        for own, target in zip(coefficients, scores, strict=True):
+            self.add(index, own, target)
+        return scores
 
     def exact_scores(self, index: Array, coefficients: Array, places: Array) -> Array:
         """Return coefficients·K[index] (vectors x places) in the precision of the rows."""
+        return self.scores(index, coefficients)[:, places]
 
     def unrounded(self) -> KernelSource:
-        """Return the same kernel in the precision of the rows; this one is not used any more."""
+        """Return a kernel in the precision of the rows, which replaces this one."""
+        return self
 
 
 @compiled
@@ -85,66 +98,48 @@ def add_rows(
             target[i] += change * row[i]
 
 
-class ExplicitKernel:
+class ExplicitKernel(KernelSource):
     """Inner products of explicit features: scores follow from the vector that changes add up to."""
 
-    rounded = stored = False
-
     def __init__(self, rows: Rows) -> None:
-        self._rows = rows
+        self._rows, self.count = rows, rows.count
 
     def within(self, index: Array, constant: float, factor: float, dtype: Any) -> SetKernel:
+        """Compute all inner products."""
         block = self._rows.X[index].astype(np.float64)
         with single_threaded_blas():  # the same bits for any number of threads
             products = block @ block.T
         products = products.toarray() if sparse.issparse(products) else products
-        K, all_rows = (factor * (products + constant)).astype(dtype), np.arange(len(index))
-        return SetKernel(
-            K, all_rows, np.array([len(K)]), read_only(K), all_rows, all_rows, constant, factor
-        )
+        K, places = (factor * (products + constant)).astype(dtype), np.arange(len(index))
+        gathered = np.array([len(K)])
+        return SetKernel(K, places, gathered, read_only(K), places, places, constant, factor)
 
     def add(self, index: Array, changes: Array, scores: Array) -> None:
+        """Add X·(Σ changes x_i) to the scores."""
         X = self._rows.X
         vector = np.asarray(X[index].T.astype(np.float64) @ changes)
-        for start in range(0, self._rows.count, ROWS_AT_ONCE):
-            part = slice(start, start + ROWS_AT_ONCE)
+        for part in slices(self.count, ROWS_AT_ONCE):
             scores[part] += np.asarray(X[part].astype(np.float64, copy=False) @ vector)
 
-    def scores(self, index: Array, coefficients: Array) -> Array:
-        return _accumulate(self, index, coefficients, self._rows.count)
 
-    def exact_scores(self, index: Array, coefficients: Array, places: Array) -> Array:
-        return self.scores(index, coefficients)[:, places]
-
-    def unrounded(self) -> KernelSource:
-        return self
-
-
-class StoredKernel:
+class StoredKernel(KernelSource):
     """A stored kernel matrix."""
 
-    rounded, stored = False, True
+    stored = True
 
     def __init__(self, values: Array) -> None:
-        self._values = read_only(values)
+        self._values, self.count = read_only(values), len(values)
         self._buffers = Buffers()
 
     def within(self, index: Array, constant: float, factor: float, dtype: Any) -> SetKernel:
+        """Return rows to be gathered from the matrix when steps need them."""
         K = self._buffers.take("set", (len(index), len(index)), dtype)
         line, gathered = np.full(len(index), -1), np.zeros(1, dtype=np.int64)
         return SetKernel(K, line, gathered, self._values, index, index, constant, factor)
 
     def add(self, index: Array, changes: Array, scores: Array) -> None:
+        """Add rows of the matrix, in tiles."""
         _add_in_tiles(index, changes, self._values, scores)
-
-    def scores(self, index: Array, coefficients: Array) -> Array:
-        return _accumulate(self, index, coefficients, self._values.shape[1])
-
-    def exact_scores(self, index: Array, coefficients: Array, places: Array) -> Array:
-        return self.scores(index, coefficients)[:, places]
-
-    def unrounded(self) -> KernelSource:
-        return self
 
 
 class RoundedKernel(StoredKernel):
@@ -157,23 +152,23 @@ class RoundedKernel(StoredKernel):
         self._exact_rows = rows
 
     def exact_scores(self, index: Array, coefficients: Array, places: Array) -> Array:
+        """Compute kernel values in float64."""
         return self._exact_rows.combine(coefficients, index, places, np.float64)
 
     def unrounded(self) -> KernelSource:
+        """Return the matrix in float64, after the memory of this one is freed."""
         del self._values
         return StoredKernel(self._exact_rows.matrix())
 
 
-class CachedKernel:
+class CachedKernel(KernelSource):
     """Least-recently-used cache of kernel rows.
 
     Rows in float32 take half the memory and half the time.
     """
 
-    stored = False
-
     def __init__(self, rows: KernelRows, capacity: int, rounded: bool = False) -> None:
-        self.rounded = rounded
+        self.rounded, self.count = rounded, rows.count
         self._exact_rows = rows
         self._rows = rows.rounded() if rounded else rows
         self._capacity = min(capacity, rows.count)
@@ -187,10 +182,8 @@ class CachedKernel:
     def within(self, index: Array, constant: float, factor: float, dtype: Any) -> SetKernel:
         """Compute the set's part of rows that are not cached: most of them will not change."""
         slots = self._slot_of[index]
-        K, missing = (
-            self._buffers.take("set", (len(index), len(index)), dtype),
-            np.flatnonzero(slots < 0),
-        )
+        K = self._buffers.take("set", (len(index), len(index)), dtype)
+        missing = np.flatnonzero(slots < 0)
 
         def work(part: slice) -> None:
             tile = self._rows.passing(index[missing[part]], index)
@@ -205,19 +198,23 @@ class CachedKernel:
         return SetKernel(K, line, gathered, values, slots, index, constant, factor)
 
     def add(self, index: Array, changes: Array, scores: Array) -> None:
+        """Add rows of K, computed if need be."""
         for start in range(0, len(index), self._capacity):
             part = slice(start, start + self._capacity)
             slots = self._find_or_compute(index[part])
             _add_in_tiles(slots, changes[part], read_only(self._values), scores)
 
     def scores(self, index: Array, coefficients: Array) -> Array:
-        everywhere = np.arange(self._rows.count)
+        """Compute scores tile by tile, past the cache."""
+        everywhere = np.arange(self.count)
         return self._rows.combine(coefficients, index, everywhere, np.float64)
 
     def exact_scores(self, index: Array, coefficients: Array, places: Array) -> Array:
+        """Compute kernel values in the precision of the rows."""
         return self._exact_rows.combine(coefficients, index, places, np.float64)
 
     def unrounded(self) -> KernelSource:
+        """Return a cache of unrounded rows."""
         if not self.rounded:
             return self
         del self._values
@@ -258,13 +255,6 @@ def _add_in_tiles(slots: Array, changes: Array, values: Array, scores: Array) ->
         add_rows(slots, changes, values, columns.start, columns.stop, scores)
 
     run_each(work, slices(len(scores), TILE_COLUMNS))
-
-
-def _accumulate(kernel: KernelSource, index: Array, coefficients: Array, count: int) -> Array:
-    scores = np.zeros((len(coefficients), count))
-    for own, target in zip(coefficients, scores, strict=True):
-        kernel.add(index, own, target)
-    return scores
 
 
 def kernel_source(rows: Any, memory: int, rounding: bool = False) -> KernelSource:

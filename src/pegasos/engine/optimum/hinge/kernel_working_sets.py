@@ -1,4 +1,4 @@
-"""Working sets on a kernel: how kernel values are stored, where to start, and when to factor K.
+"""Working sets on a kernel: storage of kernel values, start, and an interior point on a factor of K.
 
 Above 1,500 rows the optimum of a sample predicts most coefficients, unless C is large. Where rounds
 do not converge and K has a low rank, an interior point method on a factor of K takes over;
@@ -73,7 +73,7 @@ class KernelWorkingSets:
     def solve(
         self, targets: list[Target], start: Array | None, names: list[int] | None = None
     ) -> list[Optimum]:
-        """Solve all targets from coefficients y·a; with `names` a later call reuses their scores."""
+        """Solve all targets from coefficients y·a; a later call with `names` reuses scores."""
         problem = self._problem
         with our_threads():
             if start is None and computes_rows(problem) and problem.m > TOO_FEW:
@@ -228,7 +228,7 @@ def solve_by_factor(
     intercept: Intercept,
     tol: float,
 ) -> list[Optimum]:
-    """The optimum of the hinge loss for each target; `space` has the kernel without the constant feature."""
+    """Return the optimum of each target; `kernel` is without the constant feature."""
     basis, roots = spectrum
     solved = solve_rows(np.ascontiguousarray(basis * roots), True, targets, intercept, tol)
     pairs = zip(targets, solved, strict=True)
@@ -241,7 +241,7 @@ def solve_by_factor(
 def _certified(
     space: KernelOperator, c: Array, target: Target, optimum: Optimum, intercept: Intercept
 ) -> Optimum:
-    """The same predictor by its coefficients of rows, with F and G as K has them."""
+    """Return a predictor by its coefficients of rows, with F and G by K itself."""
     constant = 1.0 if intercept is Intercept.AUGMENTED else 0.0
     own = target.labels * optimum.dual
     products, own_products = space.scores(np.stack([c, own]), exact=True)

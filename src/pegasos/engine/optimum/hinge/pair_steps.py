@@ -170,7 +170,7 @@ def solve_balanced_pairs(
     bits: Array,
     change: Array,
 ) -> int:
-    """Take steps that keep the sum of all coefficients: one goes up by as much as another goes down.
+    """Take steps that keep the sum of coefficients: one rises by as much as another falls.
 
     The first is the one of the largest gradient that can go up, the second gains most with it.
     """

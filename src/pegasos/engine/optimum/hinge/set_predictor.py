@@ -206,7 +206,7 @@ class Predictor:
         return min(share, SHARE_OF_GAIN * float(self._gains.max(initial=0.0)))
 
     def _grow(self, count: int, at_bound: int) -> None:
-        """Double the size of the next set after every second round, or if most rows reach a bound."""
+        """Double the next set after every second round, or if most rows reach a bound."""
         if self.rounds % 2 and 2 * at_bound <= count:
             return
         inside = int(np.count_nonzero((self.c != 0.0) & (np.abs(self.c) < self._bounds)))

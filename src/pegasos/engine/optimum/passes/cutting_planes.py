@@ -1,13 +1,17 @@
-"""The hinge loss on wide rows in passes that keep nothing about them: optimized cutting planes (Franc and Sonnenburg 2009).
+"""Optimized cutting planes: the hinge loss on wide rows, in passes that keep nothing about rows.
 
-R(w) = Σ C max(0, 1 - m) is convex: R(w) >= b - w·g for all w, where g = Σ C y x and b = Σ C over
-the rows with m < 1 at any one point. The maximum of such cuts is a lower bound R' of R, and the
-least ‖w‖²/2 + R'(w), a small problem whose dual is max Σ α_t b_t - ‖Σ α_t g_t‖²/2 over the simplex,
-bounds the optimum from below and says where to go next.
+R(w) = Σ C max(0, 1 - m) is convex: R(w) >= b - w·g for all w, where g = Σ C y x and b = Σ C over the
+rows with m < 1 at any one point. The maximum of such cuts is a lower bound R' of R, and the least
+‖w‖²/2 + R'(w), a small problem whose dual is max Σ α_t b_t - ‖Σ α_t g_t‖²/2 over the simplex, bounds
+the optimum from below and gives the next goal.
 
-An iteration is **one** pass from the best vector towards that place: it tells R and the cuts after
+An iteration is one pass from the best vector towards that goal: it returns R and the cuts after
 several lengths at once. The best length is where the next pass begins, and cuts are kept as long as
 they matter: up to five of them from each pass.
+
+References
+----------
+Franc, Sonnenburg (2009), Optimized cutting plane algorithm for large-scale risk minimization.
 """
 
 from __future__ import annotations
@@ -27,16 +31,15 @@ Array = np.ndarray[Any, Any]
 
 #: Lengths of steps that a pass tries, as multiples of the last good one.
 LENGTHS = 2.0 ** np.arange(-2, 3)
-#: Cuts for which there is room at first; then new ones take the places of those that have been of
-#: no use for longest.
-ROOM = 200
+#: Passes for which a cut without weight is kept: it may matter again.
+KEPT_PASSES = 40
 #: How exactly the small problem is solved, as a share of the tolerance.
 EXACTNESS = 0.01
 
 
 @dataclass(frozen=True)
 class Order:
-    """What a pass is to do for one predictor: vectors are the best one and the way from it; lengths are tried along the way."""
+    """Input of a pass for one predictor: its best vector, the way from it, and lengths to try."""
 
     column: Column
     vectors: Array
@@ -50,7 +53,7 @@ def solve_by_cuts(
     tol: float,
     most: int = 1000,
 ) -> list[list[Certified]]:
-    """All columns, each until its relative gap is at most tol (see `follow`); without a free intercept."""
+    """Solve all columns to a relative gap of tol (see `follow`); not with a free intercept."""
     size = blocks.width + (intercept is Intercept.AUGMENTED)
 
     def begin(_: int, column: Column, before: _Bundle | None) -> _Bundle:
@@ -61,13 +64,12 @@ def solve_by_cuts(
         for bundle, *own in zip(bundles, *sums, strict=True):
             bundle.arrive(*own)
 
-    return follow(
-        chains, max(1, MATRIX_BYTES // (8 * size * len(LENGTHS))), begin, serve, tol, most
-    )
+    together = max(1, MATRIX_BYTES // (8 * size * len(LENGTHS)))
+    return follow(chains, together, begin, serve, tol, most)
 
 
 class _Bundle:
-    """The cuts of one predictor, the best vector and where to go."""
+    """Cuts of one predictor, its best vector and the next goal."""
 
     def __init__(
         self, column: Column, width: int, size: int, tol: float, before: _Bundle | None = None
@@ -75,12 +77,9 @@ class _Bundle:
         self.column, self.width, self.tol = column, width, tol
         self.best = self.goal = np.zeros(size)
         self.length = 1.0
-        # the first cut is R >= 0
-        self.cuts, self.products, self.count = np.zeros((ROOM, size)), np.zeros((ROOM, ROOM)), 1
-        self.offsets: Array = np.zeros(ROOM)
-        self.shares: Array = np.zeros(ROOM)
-        self.unused: Array = np.zeros(ROOM, dtype=np.int64)
-        self.shares[0] = 1.0
+        # The first cut is R >= 0.
+        self.cuts, self.offsets, self.products = np.zeros((1, size)), np.zeros(1), np.zeros((1, 1))
+        self.shares, self.unused = np.ones(1), np.zeros(1, dtype=np.int64)
         self.primal = column.unit * sum(column.sides)
         self.bound = 0.0
         self.course: list[tuple[float, float]] = []
@@ -90,48 +89,38 @@ class _Bundle:
             self._begin_at(before)
 
     def _begin_at(self, before: _Bundle) -> None:
-        """The best vector for the same rows and another C; R and its cuts are as many times larger as C is."""
-        times, squared = (
-            self.column.unit / before.column.unit,
-            0.5 * float(before.best @ before.best),
-        )
-        self.cuts, self.offsets, self.products = (
-            times * before.cuts,
-            times * before.offsets,
-            times * times * before.products,
-        )
-        self.shares, self.unused, self.count = (
-            before.shares.copy(),
-            before.unused.copy(),
-            before.count,
-        )
+        """Begin at the best vector for another C: R and its cuts are proportional to C."""
+        times = self.column.unit / before.column.unit
+        squared = 0.5 * float(before.best @ before.best)
+        self.cuts, self.offsets = times * before.cuts, times * before.offsets
+        self.products = times * times * before.products
+        self.shares, self.unused = before.shares.copy(), before.unused.copy()
         self.best, self.primal = before.best, squared + times * (before.primal - squared)
         self._solve()
 
     @property
     def relative(self) -> float:
+        """The relative gap."""
         return (self.primal - self.bound) / self.primal if self.primal > 0.0 else 0.0
 
-    def lengths(self) -> Array:
+    def _lengths(self) -> Array:
+        """Return the lengths to try, always as many, so that a pass can serve many predictors."""
         inside = np.minimum(self.length * LENGTHS, 1.0)
-        # always as many, so that one pass can serve many predictors
         return inside if (self.goal != self.best).any() else np.ones(len(LENGTHS))
 
     def order(self) -> Order:
-        return Order(self.column, np.stack([self.best, self.goal - self.best]), self.lengths())
+        """Return the input of the next pass."""
+        return Order(self.column, np.stack([self.best, self.goal - self.best]), self._lengths())
 
     def arrive(self, losses: Array, offsets: Array, cuts: Array) -> None:
-        """What the pass has told: the best length, and the new cuts; then the place of the least of all cuts."""
-        before, lengths = self.relative, self.lengths()
+        """Take the best length and the new cuts of a pass, and compute the next goal."""
+        before, lengths = self.relative, self._lengths()
         points = self.best + lengths[:, None] * (self.goal - self.best)
         values = 0.5 * np.einsum("ij,ij->i", points, points) + losses
         lowest = int(np.argmin(values))
         if values[lowest] < self.primal:
-            self.primal, self.best, self.length = (
-                float(values[lowest]),
-                points[lowest],
-                float(lengths[lowest]),
-            )
+            self.primal, self.best = float(values[lowest]), points[lowest]
+            self.length = float(lengths[lowest])
         else:
             self.length = 0.5 * float(lengths[0])
         new = np.unique(lengths, return_index=True)[1]
@@ -141,55 +130,40 @@ class _Bundle:
         self.since = 0 if self.relative < before else self.since + 1
 
     def _add(self, offsets: Array, cuts: Array) -> None:
-        places = self._places(len(cuts))
-        self.cuts[places], self.offsets[places], self.shares[places], self.unused[places] = (
-            cuts,
-            offsets,
-            0.0,
-            0,
-        )
-        cross = cuts @ self.cuts[: self.count].T
-        self.products[places, : self.count] = cross
-        self.products[: self.count, places] = cross.T
-
-    def _places(self, needed: int) -> Array:
-        """Places that were never used; then those of cuts without weight, the oldest first; then more room."""
-        idle = np.flatnonzero(self.shares[: self.count] == 0.0)
-        if self.count + needed > len(self.cuts) and len(idle) < needed:
-            room = len(self.cuts)
-            self.cuts, self.products = (
-                np.pad(self.cuts, ((0, room), (0, 0))),
-                np.pad(self.products, (0, room)),
-            )
-            numbers = self.offsets, self.shares, self.unused
-            self.offsets, self.shares, self.unused = (np.pad(each, (0, room)) for each in numbers)
-        if self.count + needed <= len(self.cuts):
-            self.count += needed
-            return np.arange(self.count - needed, self.count)
-        return idle[np.argsort(-self.unused[idle], kind="stable")[:needed]]
+        """Add new cuts, and drop those that have had no weight for many passes."""
+        kept = np.flatnonzero(self.unused < KEPT_PASSES)
+        cross = cuts @ self.cuts[kept].T
+        inner = self.products[np.ix_(kept, kept)]
+        self.products = np.block([[inner, cross.T], [cross, cuts @ cuts.T]])
+        self.cuts = np.concatenate([self.cuts[kept], cuts])
+        self.offsets = np.concatenate([self.offsets[kept], offsets])
+        self.shares = np.concatenate([self.shares[kept], np.zeros(len(cuts))])
+        self.unused = np.concatenate([self.unused[kept], np.zeros(len(cuts), dtype=np.int64)])
 
     def _solve(self) -> None:
-        products, offsets = self.products[: self.count, : self.count], self.offsets[: self.count]
-        shares = self.shares[: self.count]
+        """Solve the small problem of all cuts: the next goal, and a lower bound."""
         with announced("cutting-planes"):
-            weigh_cuts(
-                np.ascontiguousarray(products), offsets, shares, EXACTNESS * self.tol * self.primal
-            )
-        shares /= shares.sum()
-        self.goal = shares @ self.cuts[: self.count]
-        self.bound = max(self.bound, float(shares @ offsets - 0.5 * self.goal @ self.goal))
+            exactness = EXACTNESS * self.tol * self.primal
+            weigh_cuts(self.products, self.offsets, self.shares, exactness)
+        self.shares /= self.shares.sum()
+        self.goal = self.shares @ self.cuts
+        bound = float(self.shares @ self.offsets - 0.5 * self.goal @ self.goal)
+        self.bound = max(self.bound, bound)
         self.unused = np.where(self.shares > 0.0, 0, self.unused + 1)
 
     def certified(self) -> Certified:
+        """Return the best vector and the bound."""
         bias = float(self.best[-1]) if len(self.best) > self.width else 0.0
-        return Certified(
-            self.best[: self.width].copy(), bias, self.primal, self.bound, tuple(self.course)
-        )
+        vector = self.best[: self.width].copy()
+        return Certified(vector, bias, self.primal, self.bound, tuple(self.course))
 
 
 @compiled
 def weigh_cuts(products: Array, offsets: Array, shares: Array, exactness: float) -> None:
-    """max offsets·α - α·products·α/2 over the simplex: exact steps on pairs, until no shift of weight gains by more than this."""
+    """Maximize offsets·α - α·products·α/2 over the simplex by exact steps on pairs.
+
+    It ends where no shift of weight gains by more than `exactness`.
+    """
     slopes = offsets - products @ shares
     for _ in range(100_000):
         up, down = 0, -1
@@ -210,7 +184,7 @@ def weigh_cuts(products: Array, offsets: Array, shares: Array, exactness: float)
 
 
 def _cut(block: Block, orders: list[Order]) -> Part:
-    """R after each length, and its cuts there: Σ C and Σ C y x over the rows with m < 1."""
+    """Return R after each length, and its cuts there: Σ C and Σ C y x over the rows with m < 1."""
     size, tried = orders[0].vectors.shape[1], len(LENGTHS)
     scores = block.products(np.concatenate([order.vectors for order in orders]))
     losses, offsets = np.empty((len(orders), tried)), np.empty((len(orders), tried))

@@ -35,19 +35,23 @@ class Passes(Protocol):
     """Rows in blocks, wherever they are (see `RowBlocks.map_sum`).
 
     A block's `own` are arrays beside its rows, from which a `Predictor` computes labels and bounds.
-    row_bytes  memory of a row, about;  room  bytes that rows fetched into this process may take
     """
 
     width: int
 
     @property
-    def row_bytes(self) -> float: ...
+    def row_bytes(self) -> float:
+        """Bytes of a row, about."""
+
     @property
-    def room(self) -> float: ...
+    def room(self) -> float:
+        """Bytes that rows fetched into this process may take."""
 
-    def map_sum(self, work: Any, *arguments: Any) -> Part: ...
+    def map_sum(self, work: Any, *arguments: Any) -> Part:
+        """Return the sum of work(block, *arguments) over all blocks."""
 
-    def map_join(self, work: Any, join: Any, *arguments: Any) -> Any: ...
+    def map_join(self, work: Any, join: Any, *arguments: Any) -> Any:
+        """Return join of work(block, *arguments) over all blocks."""
 
 
 class LabelledBlocks(RowBlocks):
@@ -70,19 +74,23 @@ class LabelledBlocks(RowBlocks):
 
 
 class Predictor(Protocol):
-    """A predictor to be solved: a `Target` with the row numbers of a block, or a `Column`.
-
-    unit, sides  C_i = unit ω_i, and Σ ω_i of either label;  rows  rows with C_i > 0
-    """
+    """A predictor to be solved: a `Target` with the row numbers of a block, or a `Column`."""
 
     @property
-    def unit(self) -> float: ...
+    def unit(self) -> float:
+        """C_i per unit of weight."""
+
     @property
-    def sides(self) -> tuple[float, float]: ...
+    def sides(self) -> tuple[float, float]:
+        """Σ ω_i of either label."""
+
     @property
-    def rows(self) -> int: ...
+    def rows(self) -> int:
+        """Number of rows with C_i > 0."""
+
     @property
-    def held(self) -> Held | None: ...
+    def held(self) -> Held | None:
+        """Rows that are held at their bounds."""
 
     def of(self, own: tuple[Array, ...]) -> tuple[Array, Array]:
         """Return the labels and bounds of some rows."""
@@ -142,12 +150,15 @@ class Search(Protocol):
     since: int
 
     @property
-    def relative(self) -> float: ...
+    def relative(self) -> float:
+        """Relative gap."""
 
     @property
-    def trivial(self) -> bool: ...
+    def trivial(self) -> bool:
+        """Whether no pass is needed."""
 
-    def certified(self) -> Certified: ...
+    def certified(self) -> Certified:
+        """Return the best pair so far."""
 
 
 def follow(

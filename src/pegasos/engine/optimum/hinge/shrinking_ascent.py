@@ -1,11 +1,14 @@
-"""The hinge loss on many sparse rows of many features: coordinate ascent that leaves rows alone which rest at a bound.
+"""Dual coordinate ascent with shrinking: the hinge loss on many sparse rows of many features.
 
 Near the optimum most rows have a_i = 0 or a_i = C_i, and their steps change nothing. A row at its
-bound whose gradient g_i = 1 - y_i (w·x_i + b) is farther from zero, on the side that keeps it
-there, than any that moved in the last epoch, is left out. When those that are left have arrived,
-all come back: so nothing rests at the wrong bound in the end. After Hsieh and others (2008), a dual
-coordinate descent method for large-scale linear SVM; but who decides when to end is the duality gap
-of all rows.
+bound is left out if its gradient g_i = 1 - y_i (w·x_i + b) is farther from zero, on the side that
+keeps it there, than that of any row that moved in the last epoch. When the others have converged,
+all rows come back. The duality gap of all rows decides when to stop.
+
+References
+----------
+Hsieh, Chang, Lin, Keerthi, Sundararajan (2008), A dual coordinate descent method for large-scale
+linear SVM.
 """
 
 from __future__ import annotations
@@ -25,9 +28,8 @@ Array = np.ndarray[Any, Any]
 
 #: Violation of the first stage, and its ratio in successive stages.
 FIRST_VIOLATION, NEXT_SHARE = 0.1, 0.3
-#: Steps for each row of the table between two computations of the gap, and between two checks for
-#: an interruption.
-STEPS_A_ROW, STEPS_AT_ONCE = 10, 200_000
+#: Steps per row between two computations of the gap, and steps between two checks for interruption.
+STEPS_PER_ROW, STEPS_AT_ONCE = 10, 200_000
 
 
 def solve_hinge_by_ascent(
@@ -38,98 +40,87 @@ def solve_hinge_by_ascent(
     members: Array | None = None,
     start: Array | None = None,
 ) -> list[Optimum]:
-    """All targets on the same CSR rows, each until its relative gap is at most tol; `start`: coefficients y·a to begin with."""
+    """Solve all targets on the same CSR rows, from coefficients y·a if `start` is given."""
     rows = X if members is None else X[members]
     constant = 1.0 if intercept is Intercept.AUGMENTED else 0.0
     diagonal = squared_norms(rows) + constant
-    begun = [None] * len(targets) if start is None else list(start)
-    with announced("resting-rows"):
-        ascents = [
-            _Ascent(rows, diagonal, constant, *given) for given in zip(targets, begun, strict=True)
-        ]
-        live = [ascent for ascent in ascents if not ascent.look(tol)]
+    starts = [None] * len(targets) if start is None else list(start)
+    pairs = zip(targets, starts, strict=True)
+    with announced("shrinking-ascent"):
+        ascents = [_Ascent(rows, diagonal, constant, *pair) for pair in pairs]
+        live = [ascent for ascent in ascents if not ascent.certify(tol)]
         while live:
             check_interruption()
-            goes_on = np.ones(len(live), dtype=bool)
-
-            def advance(
-                number: int, ascents: list[_Ascent] = live, goes_on: Array = goes_on
-            ) -> None:
-                goes_on[number] = not ascents[number].advance(tol)
-
-            run_each(advance, range(len(live)))
+            run_each(lambda ascent: ascent.advance(tol), live)
             tell_gap(max(ascent.best.relative for ascent in live), tol)
-            live = [ascent for ascent, on in zip(live, goes_on, strict=True) if on]
+            live = [ascent for ascent in live if not ascent.is_done]
     return [
-        replace(ascent.best, rounds=len(ascent.course), course=tuple(ascent.course))
+        replace(ascent.best, rounds=len(ascent.history), course=tuple(ascent.history))
         for ascent in ascents
     ]
 
 
 class _Ascent:
-    """One target: its coefficients and their vector, and the rows that do not rest."""
+    """Solver state of one target: coefficients, their vector, and the active rows."""
+
+    best: Optimum
 
     def __init__(
         self, rows: Any, diagonal: Array, constant: float, target: Target, start: Array | None
     ) -> None:
         self._rows, self._diagonal, self._constant = rows, diagonal, constant
         self._labels, self._bounds = target.labels, target.bounds
-        self.dual = (
-            np.zeros(rows.shape[0])
-            if start is None
-            else np.clip(target.labels * start, 0.0, target.bounds)
-        )
+        start = np.zeros(rows.shape[0]) if start is None else start
+        self.dual = np.clip(target.labels * start, 0.0, target.bounds)
         self._all = np.flatnonzero(target.bounds > 0.0)
         self._random = np.random.default_rng(0)
         self._vector = np.zeros(rows.shape[1] + 1)
         self._violation, self._steps, self._idle = FIRST_VIOLATION, 0, 0
-        self._wake()
-        self.best: Optimum
-        self.course: list[tuple[float, float]] = []
+        self._activate_all()
+        self.is_done = False
+        self.history: list[tuple[float, float]] = []
 
-    def advance(self, tol: float) -> bool:
-        """One more epoch, and a look at the gap if it is time; whether this is the end."""
-        everyone = len(self._active) == len(self._all)
+    def advance(self, tol: float) -> None:
+        """Run an epoch, and compute the gap if it is time."""
+        is_whole = len(self._active) == len(self._all)
         self._steps += len(self._active)
-        low, high = self._epoch()
+        low, high = self._run_epoch()
         if deadline_reached():
-            self.look(tol)
-            return True
-        arrived = high - low <= self._violation
-        if arrived:
-            self._wake()
-        else:  # who is farther inside than the farthest that had to move may rest
+            self.certify(tol)
+            self.is_done = True
+            return
+        has_converged = high - low <= self._violation
+        if has_converged:
+            self._activate_all()
+        else:
             self._limits = np.array([low if low < 0.0 else -np.inf, high if high > 0.0 else np.inf])
-        if arrived and everyone:
+        if has_converged and is_whole:
             self._violation *= NEXT_SHARE
-        elif self._steps < STEPS_A_ROW * len(self._all):
-            return False
+        elif self._steps < STEPS_PER_ROW * len(self._all):
+            return
         self._steps = 0
-        return self.look(tol)
+        self.certify(tol)
 
-    def _wake(self) -> None:
+    def _activate_all(self) -> None:
         self._active, self._limits = self._all, np.array([-np.inf, np.inf])
 
-    def _epoch(self) -> tuple[float, float]:
-        """A step for each row that does not rest, in random order; the least and the largest gradient of those that may move."""
+    def _run_epoch(self) -> tuple[float, float]:
+        """Take a step for each active row; return the range of gradients of rows that may move."""
         order = self._random.permutation(self._active)
         stays, seen = np.ones(len(order), dtype=bool), np.zeros(2)
-        rows, state = (
-            self._rows,
-            (self._labels, self._bounds, self._diagonal, self.dual, self._vector),
-        )
+        csr = self._rows.indptr, self._rows.indices, self._rows.data
+        state = self._labels, self._bounds, self._diagonal, self.dual, self._vector
         for first in range(0, len(order), STEPS_AT_ONCE):
             check_interruption()
             if first and deadline_reached():
                 break
             part = slice(first, first + STEPS_AT_ONCE)
-            given = rows.indptr, rows.indices, rows.data, self._constant, order[part]
-            ascend(*given, *state, self._limits, stays[part], seen)
+            ascend(*csr, self._constant, order[part], *state, self._limits, stays[part], seen)
         self._active = order[stays]
         return float(seen[0]), float(seen[1])
 
-    def look(self, tol: float) -> bool:
-        """The certificate, from a vector that is computed anew; whether tol is reached, or nothing better is to be had."""
+    def certify(self, tol: float) -> bool:
+        """Compute the gap from a fresh vector; tell whether tol or the limit of rounding is reached."""
         coefficients = self._labels * self.dual
         self._vector[:-1] = self._rows.T @ coefficients
         self._vector[-1] = self._constant * coefficients.sum()
@@ -141,11 +132,13 @@ class _Ascent:
         if primal - bound > tol * primal:
             factor, primal = stretched(*given, halvings(tol))
         found = Optimum(factor * weights, factor * bias, self.dual.copy(), primal, bound, 0)
-        better = not self.course or found.relative < self.best.relative
-        self._idle = 0 if better else self._idle + 1
-        self.best = found if better else self.best
-        self.course.append((primal, bound))
-        return self.best.relative <= tol or self._idle > 20 or len(self.course) > 300
+        is_better = not self.history or found.relative < self.best.relative
+        self._idle = 0 if is_better else self._idle + 1
+        self.best = found if is_better else self.best
+        self.history.append((primal, bound))
+        is_stuck = self._idle > 20 or len(self.history) > 300
+        self.is_done = self.best.relative <= tol or is_stuck
+        return self.is_done
 
 
 @compiled
@@ -164,7 +157,10 @@ def ascend(
     stays: Array,
     seen: Array,
 ) -> None:
-    """A step for each row in this order: w, the intercept last, follows. Into `stays` who goes on, into `seen` the range of g."""
+    """Take a step for each row in this order, and update w, whose last element is the intercept.
+
+    `stays` tells which rows stay active, `seen` is the range of the gradients of rows that may move.
+    """
     last = vector.size - 1
     for k in range(order.size):
         i = order[k]

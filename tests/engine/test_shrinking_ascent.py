@@ -12,8 +12,8 @@ from scipy import sparse
 import reference
 from pegasos import SDCA
 from pegasos.engine.optimum import choice
-from pegasos.engine.optimum.hinge import resting_rows
-from pegasos.engine.optimum.hinge.resting_rows import solve_hinge_by_ascent
+from pegasos.engine.optimum.hinge import shrinking_ascent
+from pegasos.engine.optimum.hinge.shrinking_ascent import solve_hinge_by_ascent
 from pegasos.engine.optimum.passes.newton import solve_rows
 from pegasos.engine.optimum.problem import Intercept, Target
 
@@ -37,16 +37,16 @@ def test_its_steps_are_those_of_the_twin(intercept: Intercept) -> None:
     bounds = np.random.default_rng(1).uniform(0.0, 3.0, 60)
     bounds[5] = 0.0
     wide = X.toarray() if not constant else np.c_[X.toarray(), np.ones(60)]
-    ascent = resting_rows._Ascent(X, (wide**2).sum(axis=1), constant, Target(y, bounds), None)
-    ascent.look(1e-12)
+    ascent = shrinking_ascent._Ascent(X, (wide**2).sum(axis=1), constant, Target(y, bounds), None)
+    ascent.certify(1e-12)
     rested = 0
     for epochs in range(1, 41):
         ascent.advance(1e-12)
         rested += len(ascent._active) < 59
         if epochs in (1, 2, 5, 40):
             schedule = {
-                "violation": resting_rows.FIRST_VIOLATION,
-                "next_share": resting_rows.NEXT_SHARE,
+                "violation": shrinking_ascent.FIRST_VIOLATION,
+                "next_share": shrinking_ascent.NEXT_SHARE,
             }
             given = wide, y, bounds
             twin = reference.ascent_without_rows_at_rest(
