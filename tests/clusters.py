@@ -1,4 +1,4 @@
-"""What the tests on real clusters share; the session's cluster itself is in conftest.py."""
+"""Helpers of the tests on real clusters; the session's cluster is in conftest.py."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from pegasos.dask import DaskSDCA
 
 Array = np.ndarray[Any, Any]
 
-#: Workers begin as copies of one process that has loaded what they need (worker_code.py), and watch themselves
-#: less often: that is most of what they do where tasks are small.
+#: Workers are forked from one process with all modules loaded (worker_code.py), and monitor themselves
+#: less often, which dominates their time when tasks are small.
 dask.config.set(
     {
         "distributed.worker.multiprocessing-method": "forkserver",
@@ -36,8 +36,9 @@ dask.config.set(
 
 
 def _start_fork_server() -> None:
-    """The process of which workers are copies. In Python 3.11 it does not look for modules where this one does, and leaves
-    out without a word what it cannot find.
+    """Start the process from which workers are forked.
+
+    In Python 3.11 it has another search path, and silently skips modules that it cannot find.
     """
     get_mp_context().set_forkserver_preload(
         ["worker_code"]
@@ -48,7 +49,7 @@ def _start_fork_server() -> None:
 
 
 def start_cluster(workers: int) -> LocalCluster:
-    """Workers in processes of this machine, which talk through loopback only."""
+    """Start workers in processes of this machine, connected through loopback only."""
     _start_fork_server()
     return LocalCluster(
         n_workers=workers,
@@ -62,7 +63,7 @@ def start_cluster(workers: int) -> LocalCluster:
 
 
 def three_classes() -> tuple[Array, Array]:
-    """600 rows of three classes, named by text."""
+    """Return 600 rows of three classes with text labels."""
     X, y = make_classification(600, 8, n_informative=5, n_classes=3, class_sep=0.8, random_state=0)
     return X, np.array(["ash", "birch", "cedar"])[y]
 
@@ -72,7 +73,7 @@ def in_blocks(X: Array, y: Array, size: int) -> tuple[Any, Any]:
 
 
 def same(one: DaskSDCA, other: DaskSDCA) -> None:
-    """Bit for bit."""
+    """Assert that two fitted classifiers are bitwise equal."""
     for name in (
         "coef_",
         "intercept_",
@@ -86,7 +87,7 @@ def same(one: DaskSDCA, other: DaskSDCA) -> None:
 
 
 def wide_rows() -> tuple[list[Any], list[Any], Any, Array]:
-    """Delayed parts of CSR rows and labels, and the whole."""
+    """Return delayed parts of CSR rows and labels, and all rows and labels."""
     X = sparse.random(400, 2500, density=0.01, format="csr", random_state=0)
     y = np.random.default_rng(0).integers(0, 2, 400)
     parts = [slice(0, 150), slice(150, 220), slice(220, 400)]

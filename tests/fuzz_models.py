@@ -1,8 +1,10 @@
-"""Damaged and hostile model files. Damage (flipped bits, cuts, splices) must always be refused. A hostile file, which has a
-valid checksum, must end as a model that predicts finite numbers or as a refusal, in little memory and time, running nothing;
-and whatever loads must do so through the commands, too, without an internal error.
+"""Fuzzer of model files.
 
-By hand, from the project's folder: python tests/fuzz_models.py --count 10000 --seed 0
+Damaged files (flipped bits, cuts, splices) must be refused. Hostile files, which have a valid
+checksum, must be refused or give a model that predicts finite numbers, in little memory and time,
+and without executing anything. Commands must not fail with an internal error on files that load.
+
+Run it from the project's folder: python tests/fuzz_models.py --count 10000 --seed 0
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ NASTY = [
     {"pairs": [[1, 2]]}, {"dtype": "int64"}, {"kernel": "linear", "params": {}},
     {"kernel": "polynomial", "params": {"degree": 10**9}},
 ]  # fmt: skip
-#: Single numbers that a file may be given, and what a whole number may become.
+#: Replacements of floats and of integers.
 ODD_NUMBERS = [
     math.nan,
     math.inf,
@@ -78,16 +80,16 @@ ODD_NUMBERS = [
     -1.0,
 ]
 ODD_COUNTS = [0, 1, 2, 3, 7, 50, 1000, 2**31, 2**53, 2**63 - 1]
-#: A search that is small.
+#: Options of a small search.
 CHOICE = "-m sdca --lam 0.01 --cv 3 --no-page --jobs 1"
-#: Share of files that load which the commands get, too, and of those that get a page, which takes a while.
+#: Shares of files on which commands run, and for which a page is made, which is slow.
 COMMANDS, PAGES = 0.15, 0.05
 #: Seconds after which a single file counts as a hang.
 SECONDS = 30
 
 
 def seeds() -> list[bytes]:
-    """Small files of all kinds of models; those of `hostile_models` count on their order."""
+    """Return small files of all kinds of models; `hostile_models` refers to their positions."""
     random = np.random.default_rng(0)
     X = random.normal(size=(30, 4))
     y = (X[:, 0] > 0) + (X[:, 1] > 0).astype(int)
@@ -169,14 +171,14 @@ def seeds() -> list[bytes]:
 
 
 def calibrated(model: Any, X: Any, y: Any, kind: str, threshold: float = 0.0) -> Any:
-    """A model as a search leaves it: with a map from scores to probabilities, and perhaps a threshold."""
+    """Return the model with a calibration and a threshold, as a search does."""
     model.calibration_ = fit_calibration(kind, model.decision_function(X), y.astype(int))
     model.threshold_ = threshold
     return model
 
 
 def tables(files: list[bytes], folder: Path) -> list[Path]:
-    """For each of these files a table with labels that its model can predict."""
+    """Write a labelled table for each file that its model can predict."""
     found, wide = [], 3
     for number, content in enumerate(files):
         path = folder / f"table-{number}.csv"
@@ -201,7 +203,7 @@ def tables(files: list[bytes], folder: Path) -> list[Path]:
 
 
 def spots(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The paths to all values within a JSON value."""
+    """Yield the paths to all values within a JSON value."""
     if path:
         yield path
     for key in (
@@ -217,7 +219,7 @@ def at(value: Any, path: tuple[Any, ...]) -> Any:
 
 
 def changed_json(value: Any, random: np.random.Generator) -> Any:
-    """One change at one spot: another value, a near one, one from elsewhere, none, a twin or another name."""
+    """Return a copy with one value replaced, removed, repeated or renamed."""
     value = copy.deepcopy(value)
     paths = list(spots(value))
     path = paths[random.integers(len(paths))]
@@ -246,7 +248,7 @@ def changed_json(value: Any, random: np.random.Generator) -> Any:
 
 
 def mutated(files: list[bytes], random: np.random.Generator) -> tuple[str, int, bytes]:
-    """A file with some damage: the kind of damage, which file it was, and what became of it."""
+    """Return the kind of a mutation, the position of the mutated file, and its new content."""
     place = int(random.integers(len(files)))
     content = files[place]
     kind = str(
@@ -286,9 +288,9 @@ def mutated(files: list[bytes], random: np.random.Generator) -> tuple[str, int, 
     return kind, place, together(header, head, data)
 
 
-#: Kinds of change that leave the checksum as it was.
+#: Kinds of change that do not update the checksum.
 _DAMAGE = ("flip", "cut", "splice", "zeros", "head flip")
-#: Kinds of change, and how often each is done.
+#: Kinds of change, and their relative frequencies.
 _KINDS = {
     "flip": 1, "cut": 0.5, "splice": 1, "zeros": 1, "head flip": 1, "model": 4, "header": 1, "arrays": 2, "settings": 4,
     "values": 5,
@@ -296,7 +298,7 @@ _KINDS = {
 
 
 def changed_values(header: dict[str, Any], data: bytes, random: np.random.Generator) -> bytes:
-    """Single numbers of arrays, in their own dtype."""
+    """Return the arrays with some numbers replaced, in their dtype."""
     found, names = (
         bytearray(data),
         [name for name, entry in header.items() if math.prod(entry["shape"])],
@@ -325,7 +327,7 @@ def changed_values(header: dict[str, Any], data: bytes, random: np.random.Genera
 def changed_arrays(
     header: dict[str, Any], data: bytes, random: np.random.Generator
 ) -> tuple[dict[str, Any], bytes]:
-    """Arrays that are left out, doubled, exchanged, of another shape or dtype; the header stays true."""
+    """Return a valid header and arrays, of which one is removed, repeated, replaced or reshaped."""
     entries = [(name, entry, data[slice(*entry["data_offsets"])]) for name, entry in header.items()]
     here, there = (int(random.integers(len(entries))) for _ in range(2))
     (name, entry, content), kind = entries[here], random.integers(6)
@@ -362,15 +364,15 @@ def changed_arrays(
             entry,
             content + content[:row].ljust(row, b"\0") if more else content[: len(content) - row],
         )
-    told, joined = {}, b""
+    described, joined = {}, b""
     for name, entry, content in entries:
-        told[name] = {**entry, "data_offsets": [len(joined), len(joined) + len(content)]}
+        described[name] = {**entry, "data_offsets": [len(joined), len(joined) + len(content)]}
         joined += content
-    return told, joined
+    return described, joined
 
 
 def changed_numbers(head: dict[str, Any], random: np.random.Generator) -> dict[str, Any]:
-    """Settings and single numbers of the model's parts (a width, a degree, λ, how many rows): others of the same kind."""
+    """Return the description with other numbers of the same kind in its settings and state."""
     head = copy.deepcopy(head)
     found = [
         path for path in spots(head["model"]) if type(at(head["model"], path)) in (int, float, bool)
@@ -392,7 +394,7 @@ def changed_numbers(head: dict[str, Any], random: np.random.Generator) -> dict[s
 
 
 def rows_for(estimator: Any, width: int) -> Dataset:
-    """Three rows that the model should know what to do with: small numbers, and known categories where it asks for such."""
+    """Return three rows of small numbers and known categories."""
     found: dict[int, Any] = {}
 
     def look(part: Any, columns: list[int]) -> None:
@@ -424,11 +426,11 @@ def rows_for(estimator: Any, width: int) -> Dataset:
 
 
 def outcome(path: Path, table: Path | None = None, page: bool = False) -> str:
-    """What became of one file; with a table, also through the commands."""
+    """Load a file, predict with it, run commands on a table, and describe the result."""
     try:
         model = read_model(path, limit=LIMIT)
     except BadModel as error:
-        found = "refused" if len(str(error)) < 3000 else "FAILED: a message without end"
+        found = "refused" if len(str(error)) < 3000 else "FAILED: a very long message"
     else:
         found = _scored(model)
     if table is not None and not found.startswith("FAILED"):
@@ -440,7 +442,7 @@ def outcome(path: Path, table: Path | None = None, page: bool = False) -> str:
             if code == 0 and "scores" in arguments and not _finite(out):
                 return f"FAILED: {arguments[0]} gives scores that are not finite"
             if code == 0 and "probabilities" in arguments and not _are_probabilities(_numbers(out)):
-                return f"FAILED: {arguments[0]} gives probabilities that are none"
+                return f"FAILED: {arguments[0]} gives invalid probabilities"
     return found
 
 
@@ -453,7 +455,7 @@ def _scored(model: Any) -> str:
     except BadModel:
         return "refused when it should predict"
     except BadData as error:
-        return f"a model that says of a row: {str(error)[8:50]}"
+        return f"a model that refuses a row: {str(error)[8:50]}"
     if not np.isfinite(scores).all():
         return "FAILED: scores that are not finite"
     labels = model.estimator.predict(rows.X)
@@ -461,7 +463,7 @@ def _scored(model: Any) -> str:
     if not hasattr(model.estimator, "predict_proba"):
         return "a model that predicts"
     if not _are_probabilities(model.estimator.predict_proba(rows.X)):
-        return "FAILED: probabilities that are none"
+        return "FAILED: invalid probabilities"
     return "a model that predicts probabilities"
 
 
@@ -479,19 +481,19 @@ def _finite(text: str) -> bool:
 
 
 def _numbers(text: str) -> Any:
-    """The numbers of predictions, whose names begin with score_ or p_."""
+    """Return the columns of a CSV text whose names begin with score or p_."""
     (head, *lines) = csv.reader(io.StringIO(text))
     places = [place for place, name in enumerate(head) if name.startswith(("score", "p_"))]
     return np.array([[float(line[place]) for place in places] for line in lines])
 
 
 def _are_probabilities(p: Any) -> bool:
-    """Whether rows of numbers lie between 0 and 1, and sum to 1."""
+    """Return whether all rows lie between 0 and 1 and sum to 1."""
     return bool((p >= 0).all() and (p <= 1).all() and (np.abs(p.sum(axis=1) - 1) < 1e-6).all())
 
 
 def command(*arguments: Any, check: bool = True) -> tuple[int, str, str]:
-    """A command in this process: exit code, results and messages."""
+    """Run a command in this process; return its exit code, output and messages."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = app.run([str(each) for each in arguments])
@@ -508,7 +510,7 @@ def run(
     marker: Path,
     seconds: float = math.inf,
 ) -> dict[str, Any]:
-    """The whole files, those that were `made` to harm, then mutated ones until there are `count`, or the seconds are over."""
+    """Try the intact files, the hostile ones (`made`), then mutated ones up to a count or a time."""
     until = time.monotonic() + seconds
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
@@ -572,7 +574,7 @@ def run(
 
 
 def peak_memory(reset: bool = False) -> float:
-    """The most MB that this process has used (since the last reset, where the system can forget)."""
+    """Return the peak memory of this process in MB, since the last reset if that is supported."""
     if reset and Path("/proc/self/clear_refs").exists():
         Path("/proc/self/clear_refs").write_text("5")
     for line in (
@@ -586,7 +588,7 @@ def peak_memory(reset: bool = False) -> float:
 
 
 def written(files: list[bytes], folder: Path, marker: Path) -> list[tuple[str, Path]]:
-    """The hostile files, by name: they are written before, so that reading is all that is measured."""
+    """Write the hostile files beforehand, so that only reading is measured."""
     made = []
     for number, (name, content) in enumerate(hostile(files, str(marker))):
         made.append((name, folder / f"hostile-{number}"))

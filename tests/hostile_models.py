@@ -1,4 +1,4 @@
-"""Model files made to harm: code to run, sizes that lie, nesting without end, trees that ask for too much."""
+"""Hostile model files: executable code, false sizes, deep nesting, and demanding trees."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ import numpy as np
 
 
 def apart(content: bytes) -> tuple[dict[str, Any], dict[str, Any], bytes]:
-    """The header (without our part), our part, and the bytes of the arrays."""
+    """Return the header without the description, the description, and the bytes of the arrays."""
     length = struct.unpack("<Q", content[:8])[0]
     header = json.loads(content[8 : 8 + length])
     return header, json.loads(header.pop("__metadata__")["pegasos"][64:]), content[8 + length :]
 
 
 def together(header: Any, head: Any, data: bytes) -> bytes:
-    """The file again, with lengths and a checksum that are right."""
+    """Return a file with valid lengths and a valid checksum."""
     inner = "0" * 64 + " " + (head if isinstance(head, str) else json.dumps(head))
-    told = {"__metadata__": {"pegasos": inner}, **header}
-    text = json.dumps(told, separators=(",", ":")).encode()
+    described = {"__metadata__": {"pegasos": inner}, **header}
+    text = json.dumps(described, separators=(",", ":")).encode()
     return signed(struct.pack("<Q", len(text)) + text + data)
 
 
 def signed(content: bytes) -> bytes:
-    """The file with the checksum of its content, as a hostile writer would compute it."""
+    """Return the file with the checksum of its content."""
     begin = content.index(b'"pegasos":"') + len(b'"pegasos":"')
     digest = hashlib.sha256(content[:begin] + content[begin + 64 :]).hexdigest().encode()
     return content[:begin] + digest + content[begin + 64 :]
 
 
 class Payload:
-    """A pickle of this makes a file when it is opened."""
+    """Object whose pickle creates a file when it is loaded."""
 
     def __init__(self, marker: str) -> None:
         self.marker = marker
@@ -50,7 +50,7 @@ class Payload:
 
 
 def hostile(files: list[bytes], marker: str) -> Iterator[tuple[str, bytes]]:
-    """Files that were made to harm."""
+    """Yield names and contents of hostile files."""
     header, head, data = apart(files[4])
     size = len(data)
     pickled = pickle.dumps(Payload(marker))
@@ -68,8 +68,8 @@ def hostile(files: list[bytes], marker: str) -> Iterator[tuple[str, bytes]]:
     np.save(buffer, np.array([Payload(marker)], dtype=object), allow_pickle=True)
     yield "npy", buffer.getvalue()
     yield "pickle behind a length", struct.pack("<Q", len(pickled) + 1) + b"{" + pickled
-    told = {"x": {"dtype": "U8", "shape": [len(pickled)], "data_offsets": [0, len(pickled)]}}
-    yield "pickle as an array", together(told, head, pickled)
+    entry = {"x": {"dtype": "U8", "shape": [len(pickled)], "data_offsets": [0, len(pickled)]}}
+    yield "pickle as an array", together(entry, head, pickled)
     yield "pickle at the end", files[0] + pickled
     yield "pickle as the description", together(header, pickled.decode("latin-1"), data)
     for text in (
@@ -163,7 +163,7 @@ def hostile(files: list[bytes], marker: str) -> Iterator[tuple[str, bytes]]:
 
 
 def hostile_trees(files: list[bytes]) -> Iterator[tuple[str, bytes]]:
-    """Whole files whose trees ask for too much."""
+    """Yield valid files whose trees need too much memory or time."""
     header, head, data = apart(files[5])  # scaler, polynomial, scaler, outliers
     steps = head["model"]["state"]["steps"]
     for degree in (

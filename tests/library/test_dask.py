@@ -1,4 +1,4 @@
-"""The optimum on real clusters: the same bits on any number of workers, certified for any blocks, through failures."""
+"""Test `DaskSDCA` on real clusters: certified optima for any blocks, labels, weights and inputs."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def rows() -> tuple[Array, Array]:
     return three_classes()
 
 
-def test_workers_begin_with_what_they_need_in_memory(client: Client) -> None:
-    """Whoever cannot be loaded beforehand is left out without a word, and every worker of every test loads it by itself."""
+def test_workers_start_with_preloaded_modules(client: Client) -> None:
+    """A module that cannot be preloaded is skipped silently, and each worker then loads it itself."""
     assert set(client.run(lambda: "worker_code" in sys.modules).values()) == {True}
 
 
-# The same answer ------------------------------------------------------------------------------------------------------
+# Equal results ------------------------------------------------------------------------------------------------------
 
 
 @BOTH
@@ -61,7 +61,7 @@ def test_any_blocks_are_certified_and_equal_the_local_optimum(
         assert_array_equal(found.classes_, local.classes_)
 
 
-def test_array_frame_sparse_and_delayed_are_one(rows: Any, client: Client) -> None:
+def test_arrays_frames_and_delayed_parts_give_equal_results(rows: Any, client: Client) -> None:
     import dask.dataframe as dd
 
     X, y = rows
@@ -122,7 +122,7 @@ def test_float32_stays_float32(rows: Any, client: Client) -> None:
     assert_allclose(found.objective_, SDCA("logistic").fit(X, y).objective_, rtol=1e-3)
 
 
-def test_blocks_that_do_not_fit_are_made_again(rows: Any, client: Client) -> None:
+def test_blocks_beyond_the_memory_are_recomputed(rows: Any, client: Client) -> None:
     X, y = rows
     kept, again = (
         DaskSDCA("logistic", memory=memory, client=client).fit(*in_blocks(X, y, 200))
@@ -151,7 +151,7 @@ def test_weights_of_rows_and_classes(rows: Any, client: Client) -> None:
     assert_allclose(weighted, repeated, rtol=1e-3)
 
 
-# What is learned ------------------------------------------------------------------------------------------------------
+# Fitted attributes ------------------------------------------------------------------------------------------------------
 
 
 def test_predictions_are_lazy_and_equal_the_local_ones(
@@ -193,15 +193,15 @@ def test_parameters_are_those_of_sdca_that_work_in_passes() -> None:
     assert vars(clone(DaskSDCA("logistic", 0.1, client=None))) == vars(DaskSDCA("logistic", 0.1))
 
 
-def test_a_late_end_warns(rows: Any, client: Client) -> None:
+def test_reaching_max_epochs_warns(rows: Any, client: Client) -> None:
     with pytest.warns(ConvergenceWarning, match="DaskSDCA ended after 2 epochs"):
         DaskSDCA(tol=1e-6, max_epochs=2, client=client).fit(*in_blocks(*rows, 300))
 
 
-# What goes wrong ------------------------------------------------------------------------------------------------------
+# Errors ------------------------------------------------------------------------------------------------------
 
 
-def test_what_makes_no_sense_on_a_cluster_is_refused(rows: Any, client: Client) -> None:
+def test_invalid_parameters_are_refused(rows: Any, client: Client) -> None:
     A, b = in_blocks(*rows, 300)
     for given, message in (
         ({"kernel": "gaussian"}, "no parameter 'kernel': put pegasos.dask.DaskNystroem"),
@@ -257,7 +257,7 @@ def test_errors_name_the_block(rows: Any, client: Client) -> None:
             learner.fit(*given)
 
 
-def test_pegasos_does_not_import_dask_and_says_where_it_is() -> None:
+def test_dask_is_imported_on_demand() -> None:
     code = "import sys; from pegasos import SDCA; assert 'dask' not in sys.modules"
     code += "; sys.modules['distributed'] = None; import pegasos.dask"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

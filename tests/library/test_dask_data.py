@@ -1,4 +1,4 @@
-"""Where rows on a cluster may come from (arrays on disk, Parquet, Zarr), what they may be, and Nyström features of them."""
+"""Test inputs of Dask estimators (memmap, Parquet, Zarr, labels of any type) and `DaskNystroem`."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def from_parquet(folder: Path, X: Array, y: Array) -> tuple[Any, Any]:
 
 @pytest.fixture(scope="module")
 def expected(rows: Any, client: Client) -> DaskSDCA:
-    """What rows in memory teach."""
+    """Return the classifier that was fitted to rows in memory."""
     return DaskSDCA("logistic", client=client).fit(*in_blocks(*rows, 200))
 
 
@@ -76,7 +76,7 @@ def expected(rows: Any, client: Client) -> DaskSDCA:
 def test_arrays_on_disk_are_rows(
     source: Any, memory: Any, rows: Any, expected: DaskSDCA, client: Client, tmp_path: Path
 ) -> None:
-    """Read in every pass, or kept on the workers."""
+    """Blocks are read in every pass, or kept on the workers."""
     X, y = source(tmp_path, *rows)
     found = DaskSDCA("logistic", memory=memory, client=client).fit(X, y)
     same(expected, found)
@@ -100,7 +100,7 @@ LABELS = {
 
 @pytest.mark.parametrize("make", LABELS.values(), ids=LABELS)
 def test_labels_may_be_of_any_type(make: Any, rows: Any, client: Client) -> None:
-    """Sorted by label, so that every block lacks some class."""
+    """Rows are sorted by label, so that every block lacks some class."""
     X, codes = rows[0], np.unique(rows[1], return_inverse=True)[1]
     order = np.argsort(codes, kind="stable")
     X, labels = X[order], make(codes[order])
@@ -114,7 +114,7 @@ def test_labels_may_be_of_any_type(make: Any, rows: Any, client: Client) -> None
     assert np.mean(found.to_local().predict(X) == local.predict(X)) > 0.97
 
 
-def test_labels_that_are_none_name_their_block() -> None:
+def test_errors_about_missing_labels_name_the_block() -> None:
     X = np.ones((3, 2))
     for y, message in (
         (pd.array(["a", None, "b"], dtype="string"), "block 3 of y holds missing labels"),
@@ -126,7 +126,7 @@ def test_labels_that_are_none_name_their_block() -> None:
 
 
 def test_a_frame_of_other_numbers(rows: Any, client: Client) -> None:
-    """Integers, bools and float32 beside each other, as tables have them."""
+    """Columns may be integers, bools and float32."""
     import dask.dataframe as dd
 
     X = rows[0]
@@ -143,7 +143,7 @@ def test_a_frame_of_other_numbers(rows: Any, client: Client) -> None:
 
 
 def unaligned(values: Array) -> Array:
-    """The same numbers four bytes beside where they should begin, as what comes over the network may lie."""
+    """Return an unaligned copy, such as arrays received over the network."""
     out = (
         np.frombuffer(b"\0" * 4 + values.tobytes(), np.uint8)[4:]
         .view(values.dtype)
@@ -153,7 +153,7 @@ def unaligned(values: Array) -> Array:
     return out
 
 
-def test_what_came_over_the_network_has_the_same_bits(rows: Any) -> None:
+def test_unaligned_blocks_give_equal_bits(rows: Any) -> None:
     X, codes = rows[0].astype(np.float64), np.unique(rows[1], return_inverse=True)[1]
     csr = sparse.csr_matrix(np.where(X > 1.0, X, 0.0))
     orders = [
@@ -183,10 +183,8 @@ def test_what_came_over_the_network_has_the_same_bits(rows: Any) -> None:
 # Nyström features -----------------------------------------------------------------------------------------------------
 
 
-def test_features_on_a_cluster_are_the_local_ones(
-    rows: Any, client: Client, tmp_path: Path
-) -> None:
-    """A small table is its own sample: the same landmarks, the same features; then the exact linear method, certified."""
+def test_features_equal_those_in_memory(rows: Any, client: Client, tmp_path: Path) -> None:
+    """A small table is its own sample, so landmarks and features equal those in memory."""
     X, y = rows
     A, b = in_blocks(X, y, 200)
     local = Nystroem("gaussian", 60, random_state=3).fit(X)
@@ -218,7 +216,7 @@ def test_features_on_a_cluster_are_the_local_ones(
 
 
 def test_features_of_any_blocks(rows: Any, client: Client, monkeypatch: Any) -> None:
-    """CSR, frames, lists of parts, empty blocks and unknown lengths; landmarks of large tables come from a sample."""
+    """Inputs may be CSR, frames, lists, empty blocks, or of unknown length; large ones are sampled."""
     import dask.dataframe as dd
 
     X = rows[0]

@@ -1,4 +1,4 @@
-"""What goes wrong on real clusters costs time, not bits; and who loses the cluster, or has enough, is told so at once."""
+"""Test lost workers, lost schedulers and interruptions of real clusters."""
 
 from __future__ import annotations
 
@@ -93,24 +93,24 @@ def test_any_number_of_workers_gives_the_same_bits(
             assert_array_equal(getattr(swept[0], name), getattr(sweep, name), err_msg=name)
 
 
-def test_a_killed_worker_costs_no_bit(rows: Any, client: Client) -> None:
+def test_a_killed_worker_does_not_change_the_result(rows: Any, client: Client) -> None:
     A, b = in_blocks(*rows, 67)
     quiet = DaskSDCA(tol=1e-2, client=client).fit(A, b)
-    told: list[float] = []
+    gaps: list[float] = []
 
     def kill_once(gap: float, tol: float) -> None:
-        told.append(gap)
-        if len(told) == 3:
+        gaps.append(gap)
+        if len(gaps) == 3:
             os.kill(min(client.run(os.getpid).values()), signal.SIGKILL)
 
     with listening(kill_once):
         through = DaskSDCA(tol=1e-2, client=client).fit(A, b)
-    assert len(told) > 3
+    assert len(gaps) > 3
     same(quiet, through)
 
 
 def idle(client: Client, seconds: float = 10.0) -> bool:
-    """Whether the workers soon have nothing more to do, and stay so: a graph that was sent may arrive after a look."""
+    """Return whether the workers become idle and stay so: a graph may arrive with a delay."""
     deadline, quiet = time.monotonic() + seconds, 0
     while quiet < 5 and time.monotonic() < deadline:
         quiet = 0 if any(client.processing().values()) else quiet + 1
@@ -118,7 +118,7 @@ def idle(client: Client, seconds: float = 10.0) -> bool:
     return quiet == 5
 
 
-def test_a_wish_to_stop_cancels_the_tasks(rows: Any, client: Client) -> None:
+def test_an_interruption_cancels_the_tasks(rows: Any, client: Client) -> None:
     halt = threading.Event()
     with interruptible(halt), listening(lambda gap, tol: halt.set()), pytest.raises(Interrupted):
         DaskSDCA(client=client).fit(*in_blocks(*rows, 70))
@@ -132,7 +132,7 @@ def slowly(values: Array, started: str) -> Array:
 
 
 def interrupt_after(started: Event) -> None:
-    """Press Ctrl-C in the middle of the first task: before it, imports and finalizers may swallow the signal."""
+    """Send SIGINT during the first task: before it, imports and finalizers may swallow the signal."""
     started.wait(60)
     time.sleep(0.2)
     os.kill(os.getpid(), signal.SIGINT)
@@ -140,7 +140,7 @@ def interrupt_after(started: Event) -> None:
 
 @pytest.mark.parametrize("search", [False, True], ids=["fit", "sweep"])
 def test_ctrl_c_cancels_the_tasks(search: bool, rows: Any, client: Client) -> None:
-    """Sixty blocks of half a second each for three workers, interrupted during the first."""
+    """Three workers get sixty blocks of half a second each, and are interrupted during the first."""
     X, y = rows
     started = Event(f"started {search}", client=client)
     parts = [slice(start, start + 10) for start in range(0, 600, 10)]

@@ -1,4 +1,4 @@
-"""Grids on real clusters: SweepCV's units on workers, and DaskSweepCV's λ and folds in shared passes."""
+"""Test grids on real clusters: `SweepCV` with a client, and `DaskSweepCV`."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ GRIDS = {
 
 
 @pytest.mark.parametrize(("estimator", "grid"), GRIDS.values(), ids=GRIDS)
-def test_a_sweep_on_workers_is_the_sweep_here(
+def test_sweep_on_workers_equals_sweep_in_memory(
     estimator: Any, grid: Any, rows: Any, client: Client, tmp_path: Path
 ) -> None:
-    """Bit for bit, whatever the scheduling; its store is the same store, so either goes on with the other's."""
+    """Results are bitwise equal, and a store is shared with a search in memory."""
     here = SweepCV(estimator, grid, cv=3).fit(*rows)
     there = SweepCV(estimator, grid, cv=3, client=client, store=tmp_path / "store").fit(*rows)
     for name, values in here.cv_results_.items():
@@ -76,7 +76,7 @@ def test_a_sweep_on_workers_is_the_sweep_here(
     assert pickle.loads(pickle.dumps(there)).client is None
 
 
-def test_a_sweep_on_workers_ends_in_time_and_tells_errors(rows: Any, client: Client) -> None:
+def test_sweep_on_workers_respects_max_time_and_raises_errors(rows: Any, client: Client) -> None:
     X, y = rows
     grid = {"lam": [1e-3, 1e-2]}
     with pytest.raises(ValueError, match="one class only"):
@@ -91,7 +91,7 @@ def test_a_sweep_on_workers_ends_in_time_and_tells_errors(rows: Any, client: Cli
 
 
 def drawn(y: Array, size: int, count: int, seed: int = 0) -> Array:
-    """The folds of all rows in blocks of this size."""
+    """Return the folds of all rows in blocks of this size."""
     parts = [y[start : start + size] for start in range(0, len(y), size)]
     return np.concatenate(
         [DrawnFolds(count, seed).of_block(number, part) for number, part in enumerate(parts)]
@@ -101,7 +101,7 @@ def drawn(y: Array, size: int, count: int, seed: int = 0) -> Array:
 def check_cells(
     sweep: DaskSweepCV, X: Array, y: Array, folds: Array, weights: Array | None = None
 ) -> None:
-    """Every cell on every fold against SDCA in memory: certified, objectives within the gaps, errors nearly the same."""
+    """Compare each cell and fold with SDCA in memory: gaps, objectives and errors."""
     for number, params in enumerate(sweep.cv_results_["params"]):
         for fold in range(sweep.n_splits_):
             inside, outside = folds != fold, folds == fold
@@ -150,7 +150,7 @@ def test_cells_are_those_of_sdca_on_the_same_folds(loss: str, rows: Any, client:
 
 
 def test_weights_classes_and_given_folds(rows: Any, client: Client) -> None:
-    """Balanced weights are those of a fold's training part; a class may be missing there; rows of fold -1 are never tested."""
+    """Balanced weights are those of the training part, which may lack a class; fold -1 is not tested."""
     X, y = rows
     weights = np.random.default_rng(3).integers(0, 4, 600).astype(float)
     folds = np.where(y == "cedar", 1, np.arange(600) % 4 - 1)  # without fold 1 there is no cedar
@@ -222,8 +222,8 @@ def test_scores_of_labels(rows: Any, client: Client) -> None:
         DaskSweepCV(estimator, grid, cv=2, scoring="roc_auc_ovr").fit(*given)
 
 
-def test_metrics_of_ours_look_at_the_rarer_class_of_all_rows(rows: Any, client: Client) -> None:
-    """And not at that which has fewer kinds of mistakes: a fold's counts have a line for each kind."""
+def test_metrics_take_the_rarer_class_as_positive(rows: Any, client: Client) -> None:
+    """The positive class is the one with fewer rows, not with fewer entries of the confusion matrix."""
     X, y = rows
     y = np.where(y == "ash", "ash", "zelkova")
     assert (y == "ash").mean() < 0.5
@@ -240,7 +240,7 @@ def test_metrics_of_ours_look_at_the_rarer_class_of_all_rows(rows: Any, client: 
             assert_allclose(sweep.cv_results_[f"split{fold}_test_score"][0], value)
 
 
-def test_what_makes_no_sense_is_refused(rows: Any, client: Client) -> None:
+def test_invalid_folds_are_refused(rows: Any, client: Client) -> None:
     X, y = rows
     A, b = in_blocks(X, y, 300)
     grid = {"lam": [0.1]}
@@ -262,7 +262,7 @@ def test_what_makes_no_sense_is_refused(rows: Any, client: Client) -> None:
             DaskSweepCV(estimator, grid, cv=cv, client=client).fit(A, b)
 
 
-def test_folds_are_drawn_by_each_block_for_itself() -> None:
+def test_each_block_draws_its_folds() -> None:
     y = np.repeat(["a", "b", "c"], [50, 31, 9])
     found = DrawnFolds(4, 7).of_block(3, y)
     for label in "abc":
@@ -271,7 +271,7 @@ def test_folds_are_drawn_by_each_block_for_itself() -> None:
     assert_array_equal(found, DrawnFolds(4, 7).of_block(3, y))
     assert not np.array_equal(found, DrawnFolds(4, 7).of_block(4, y))
     alone = [int(DrawnFolds(4, 7).of_block(number, np.array(["a"]))[0]) for number in range(400)]
-    assert np.bincount(alone).min() > 60  # blocks of one row favour no fold
+    assert np.bincount(alone).min() > 60  # blocks of one row favor no fold
 
 
 def test_parameters_are_those_of_a_sweep() -> None:

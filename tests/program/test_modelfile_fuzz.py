@@ -1,4 +1,4 @@
-"""A bounded run of tests/fuzz_models.py: every file that is damaged or made to harm is a model or a BadModel."""
+"""Run the fuzzer of model files briefly: each file gives a valid model or a `BadModel`."""
 
 from __future__ import annotations
 

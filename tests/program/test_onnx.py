@@ -1,4 +1,4 @@
-"""ONNX files: onnxruntime says of every row what the model says, whatever a model file can hold."""
+"""Test that exported ONNX files predict as the model does, for everything that a model file holds."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from samples import digits, passing_polars_on, usps
 
 
 def compare(model, X, path: Path, **options) -> Agreement:
-    """The file of a model beside the model; labels must be equal."""
+    """Compare an exported file with its model; labels must be equal."""
     exported = export_onnx(model, path / "model.onnx", **options)
     fitted = getattr(model, "best_estimator_", model)
     scores = fitted.decision_function(X)
@@ -86,7 +86,7 @@ def test_votes_and_coupled_probabilities_of_pairs(loss, kernel, tmp_path):
 
 
 def test_equal_rows_are_at_distance_0(tmp_path):
-    """A support vector far from the centre is itself: rounding must not move it away."""
+    """A support vector far from the center has distance 0 to itself despite rounding."""
     X, y = rows()
     X[0] += 1e6
     model = SDCA(kernel="exponential", lam=1e-4, random_state=0).fit(X, y)
@@ -107,7 +107,7 @@ def test_all_rows_of_digits(tmp_path):
 
 
 def in_float64(model):
-    """The same model, computed with twice the digits."""
+    """Return a copy of the model that computes in float64."""
     found = copy.deepcopy(model)
     for name in ("coef_", "dual_coef_", "support_vectors_", "intercept_"):
         if hasattr(found, name):
@@ -118,8 +118,7 @@ def in_float64(model):
 @pytest.mark.slow
 @pytest.mark.parametrize("kernel", [None, "polynomial", Gaussian(60.0)])
 def test_all_rows_of_usps(kernel, tmp_path):
-    """Labels are those of the model, which was fitted in float32; its probabilities are as good as float32 is, those of the file
-    are what the same numbers give in float64."""
+    """Labels equal those of a model fitted in float32, probabilities those of a copy in float64."""
     X, y = usps()
     for labels in (y, y == 8):
         model = Pegasos(kernel=kernel, lam=1e-4, n_iter=5000, random_state=0, loss="logistic").fit(
@@ -172,7 +171,7 @@ def test_nystroem_in_float32_and_sparse_rows(tmp_path):
     )
 
 
-def test_precomputed_kernels_outliers_and_nothing_learned(tmp_path):
+def test_precomputed_kernels_outliers_and_empty_models(tmp_path):
     X, y = rows(classes=2)
     K = X @ X.T
     assert (
@@ -192,8 +191,8 @@ def test_precomputed_kernels_outliers_and_nothing_learned(tmp_path):
     assert compare(empty, X, tmp_path).scores == 0
 
 
-def gappy() -> tuple[pl.DataFrame, np.ndarray]:
-    """Words and numbers with gaps, a column that is always missing, whole numbers as categories."""
+def table_with_missing_values() -> tuple[pl.DataFrame, np.ndarray]:
+    """Return text and numbers with missing values, an empty column, and numeric categories."""
     random = np.random.default_rng(3)
     table = messy(200, seed=3)
     years = random.choice([2019.0, 2020.0, 2021.0], 200)
@@ -204,8 +203,8 @@ def gappy() -> tuple[pl.DataFrame, np.ndarray]:
     return more, table["species"].to_numpy()
 
 
-def test_a_table_with_words_gaps_and_dropped_columns(tmp_path):
-    table, y = gappy()
+def test_a_table_with_text_missing_values_and_dropped_columns(tmp_path):
+    table, y = table_with_missing_values()
     numbers = make_pipeline(SimpleImputer(add_indicator=True), preprocessing.StandardScaler())
     named = make_pipeline(SimpleImputer(strategy="most_frequent"), preprocessing.OneHotEncoder())
     encode = ColumnTransformer(
@@ -250,8 +249,8 @@ def test_a_table_with_words_gaps_and_dropped_columns(tmp_path):
     assert compare(model, new, tmp_path).scores < 1e-12
 
 
-def test_columns_that_nobody_looks_at_are_no_inputs(tmp_path):
-    table, y = gappy()
+def test_unused_columns_are_not_inputs(tmp_path):
+    table, y = table_with_missing_values()
     encode = ColumnTransformer(
         [
             ("words", preprocessing.OneHotEncoder(sparse_output=False), ["colour"]),
@@ -266,7 +265,7 @@ def test_columns_that_nobody_looks_at_are_no_inputs(tmp_path):
     ]
 
 
-def test_gaps_without_words_are_one_matrix(tmp_path):
+def test_missing_numbers_keep_one_matrix(tmp_path):
     X, y = rows()
     X[::7, 1] = np.nan
     for fill in (
@@ -296,7 +295,7 @@ def test_calibration_and_threshold(kind, classes, tmp_path):
 
 
 def test_knots_at_their_ends(tmp_path):
-    """One knot, two knots, scores beyond and exactly at them."""
+    """Calibrations may have one or two knots, and scores beyond and exactly at them."""
     X, y = np.array([[-2.0], [-1.0], [0.0], [1.0], [2.0]]), np.array([0, 0, 0, 1, 1])
     model = SDCA(random_state=0).fit(X, y)
     scores = np.sort(model.decision_function(X))
@@ -306,7 +305,7 @@ def test_knots_at_their_ends(tmp_path):
         assert compare(model, X, tmp_path).probabilities < 1e-12
 
 
-def test_probabilities_of_hopeless_rows_are_numbers(tmp_path):
+def test_probabilities_of_extreme_scores_are_finite(tmp_path):
     X, y = rows()
     model = SDCA(loss="logistic", random_state=0).fit(X, y)
     assert compare(model, 1e5 * X, tmp_path).probabilities < 1e-9
@@ -316,7 +315,7 @@ def test_probabilities_of_hopeless_rows_are_numbers(tmp_path):
     "labels",
     [["no", "yes"], [False, True], [-1, 7], np.array([3, 200], dtype=np.uint8), ["ä", "日本"]],
 )
-def test_labels_are_what_they_were(labels, tmp_path):
+def test_labels_keep_their_type(labels, tmp_path):
     X, y = rows(classes=2)
     model = SDCA(random_state=0).fit(X, np.array(labels)[y])
     compare(model, X, tmp_path)
@@ -325,7 +324,7 @@ def test_labels_are_what_they_were(labels, tmp_path):
 
 
 @passing_polars_on
-def test_names_of_columns_and_outputs_do_not_meet(tmp_path):
+def test_output_names_differ_from_column_names(tmp_path):
     table = pl.DataFrame(
         {"label": ["a", "b"] * 20, "t0": np.arange(40.0), "scores": np.arange(40.0) % 7}
     )
@@ -342,7 +341,7 @@ def test_names_of_columns_and_outputs_do_not_meet(tmp_path):
     assert [each.name for each in file.graph.output] == ["label_", "scores_"]
 
 
-def test_float32_in_and_what_the_file_says_of_itself(tmp_path):
+def test_float32_inputs_and_metadata(tmp_path):
     X, y = rows()
     X = X.astype(np.float32).astype(np.float64)
     model = make_pipeline(preprocessing.StandardScaler(), SDCA(random_state=0)).fit(X, y)
@@ -433,7 +432,7 @@ def test_export_on_the_command_line(place):
     assert not Path("a.onnx").exists()
 
 
-def test_a_saved_model_with_words_of_its_own(place):
+def test_a_saved_model_with_text_columns(place):
     written(messy(), Path("t.csv"))
     fine("train", "t.csv", "--kernel", "exponential", "--lam", "1e-3", "-o", "t.model")
     assert (

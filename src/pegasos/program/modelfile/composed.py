@@ -22,8 +22,7 @@ _REST = "remainder"
 class Steps(Part):
     """Pipeline: each step transforms the output of the previous one."""
 
-    def describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
-        """Return the names and nodes of the steps."""
+    def _describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
         steps: list[Any] = []
         for index, (name, step) in enumerate(estimator.steps):
             passing = step is None or isinstance(step, str)
@@ -31,8 +30,7 @@ class Steps(Part):
             steps.append([name, node])
         return {"steps": steps}
 
-    def build(self, node: Node, width: int | None) -> Built:
-        """Return the pipeline of a node."""
+    def _build(self, node: Node, width: int | None) -> Built:
         inputs, steps, learner = width, list[tuple[str, Any]](), False
         for index, (name, step) in enumerate(_named(node, "steps", 2)):
             if learner:
@@ -50,8 +48,7 @@ class Steps(Part):
 class Columns(Part):
     """ColumnTransformer: the columns of each transformer, by position, and by name if chosen so."""
 
-    def describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
-        """Return the names, nodes and columns of the transformers."""
+    def _describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
         positions = estimator._transformer_to_input_indices  # includes the remaining columns
         fitted = {name: part for name, part, _ in estimator.transformers_}
         given = {name: part for name, part, _ in estimator.transformers}
@@ -71,8 +68,7 @@ class Columns(Part):
         by_name = [name for name, _, chosen in estimator.transformers if _are_names(chosen)]
         return {"sparse": bool(estimator.sparse_output_), "by_name": by_name, "columns": columns}
 
-    def build(self, node: Node, width: int | None) -> Built:
-        """Return the column transformer of a node."""
+    def _build(self, node: Node, width: int | None) -> Built:
         described = _named(node, "columns", 3)
         by_name = node.take("by_name", list_of(text, None if node.names else 0))
         sparse = node.take("sparse", flag)
@@ -123,14 +119,12 @@ def _column_transformer(
 class Dropping(Part):
     """DropOutliers: the estimator that was fitted to the kept rows."""
 
-    def describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
-        """Return the node of the inner estimator, and keep the mask of the kept rows."""
+    def _describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
         draft.keep("kept_", estimator.kept_)
         words = f"{draft.place.words}, the estimator of DropOutliers"
         return {"estimator": draft.child(estimator.estimator_, 0, words)}
 
-    def build(self, node: Node, width: int | None) -> Built:
-        """Return the DropOutliers of a node."""
+    def _build(self, node: Node, width: int | None) -> Built:
         words = f"{node.place.words}, the estimator of DropOutliers"
         inner = node.child(node.item("estimator"), 0, words, node.inputs)
         if not inner.learner:

@@ -16,7 +16,6 @@ from pegasos.learners.calibration import ISOTONIC, POWERS, SIGMOID, Calibration
 from pegasos.learners.catalogue import DECLARATIONS, learner_class
 from pegasos.learners.task import PRECOMPUTED, is_precomputed
 from pegasos.nystroem import Nystroem
-from pegasos.program.errors import BadModel
 from pegasos.program.modelfile import checks
 from pegasos.program.modelfile.checks import Check, count, either, nothing, one_of, scalar
 from pegasos.program.modelfile.container import FLOATS, NUMBERS, WHOLES
@@ -49,8 +48,7 @@ class Learner(Part):
         declared = dict.fromkeys(self.cls.declaration.fitted_numbers, checks.of_type(int, float))
         return _NUMBERS | declared
 
-    def describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
-        """Return the fitted numbers of a learner, and keep its arrays."""
+    def _describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
         linear = "kernel_" not in vars(estimator)
         state = {
             name: draft.encode(getattr(estimator, name, None), name) for name in self.numbers
@@ -79,13 +77,10 @@ class Learner(Part):
             state["support"] = _keep_rows(draft, "support_vectors_", estimator.support_vectors_)
         return state
 
-    def build(self, node: Node, width: int | None) -> Built:
-        """Return the fitted learner of a node."""
-        estimator = _with_settings(self.cls, node)
-        try:
-            _ = estimator._stop  # otherwise checked only by fit and by pages
-        except ValueError as error:
-            raise node.bad(f"{error!s:.200}") from None
+    def _build(self, node: Node, width: int | None) -> Built:
+        estimator = self.cls(**node.params)
+        estimator._check_parameters()
+        _ = estimator._stop  # otherwise checked only by fit and by pages
         for name, check in self.numbers.items():
             setattr(estimator, name, node.take(name, check))
         if "lam_" in self.numbers and not 0 < estimator.lam_ < np.inf:
@@ -110,27 +105,10 @@ class Learner(Part):
         return Built(estimator, node.inputs, None, learner=True)
 
 
-def _with_settings(cls: Any, node: Node) -> Any:
-    """Return an estimator of this package with the settings of a node, which it checks itself."""
-    estimator = cls(**node.params)
-    try:
-        estimator._check_parameters()
-    except ValueError as error:
-        raise node.bad(f"{error!s:.200}".rstrip(".")) from None
-    return estimator
-
-
 def _encoded_classes(classes: Array, draft: Draft) -> dict[str, Any]:
-    """Return the encoded classes; an object array of text is encoded as NumPy strings."""
+    """Return the encoded classes; an object array must hold text."""
     what = f"{draft.place.words}: classes_"
-    if classes.dtype == object:
-        if not all(isinstance(label, str) for label in classes):
-            raise BadModel(
-                f"{what} are of mixed kinds ({classes!r}); "
-                "a model file holds numbers, booleans or text."
-            )
-        classes = strings(list(classes), what)
-    return encode_labels(classes, what)
+    return encode_labels(strings(list(classes), what) if classes.dtype == object else classes, what)
 
 
 def _classes(node: Node) -> Array:
@@ -219,19 +197,19 @@ def _calibration(node: Node, columns: int, pairs: bool) -> Calibration:
 class Landmarks(Part):
     """Nystroem features: landmarks, the fitted kernel, and the weights of kernel values."""
 
-    def describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
-        """Return the kernel of a fitted map, and keep its arrays."""
+    def _describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
         for name in ("landmark_indices_", "weights_", "eigenvalues_"):
             draft.keep(name, getattr(estimator, name))
         rows = _keep_rows(draft, "landmarks_", estimator.landmarks_)
         return {"kernel": draft.encode(estimator.kernel_, "kernel_"), "rows": rows}
 
-    def build(self, node: Node, width: int | None) -> Built:
-        """Return the fitted map of a node."""
-        estimator = _with_settings(Nystroem, node)
-        estimator.kernel_ = _kernel(node, estimator.kernel)
-        if not isinstance(estimator.kernel_, Kernel):
+    def _build(self, node: Node, width: int | None) -> Built:
+        estimator = Nystroem(**node.params)
+        estimator._check_parameters()
+        kernel = _kernel(node, estimator.kernel)
+        if not isinstance(kernel, Kernel):
             raise node.bad("its kernel is not a kernel of rows")
+        estimator.kernel_ = kernel
         estimator.weights_ = node.array("weights_", ("F64",), (None, None))
         landmarks, features = estimator.weights_.shape
         if not 1 <= features <= landmarks:

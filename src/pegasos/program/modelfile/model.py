@@ -204,11 +204,11 @@ def _read(path: str | os.PathLike[str], limit: int) -> Model:
         AttributeError,
         MemoryError,
     ) as error:
+        reason = " ".join(str(error).split())[:200]
         raise BadModel(
-            f"its parts cannot be put together ({type(error).__name__}: {short(str(error))}). "
-            f"Perhaps scikit-learn {version('scikit-learn')} differs too much from "
-            f"{short(head['versions'].get('scikit-learn'))}, with which it was written: "
-            "fit the model again and save it."
+            f"its parts cannot be put together ({type(error).__name__}: {reason}). "
+            f"It was written with scikit-learn {short(head['versions'].get('scikit-learn'))}, "
+            f"this is {version('scikit-learn')}: fit the model again and save it."
         ) from error
     if not built.learner or built.inputs is None:
         raise BadModel("it does not end with a learner of pegasos, so it cannot predict.")

@@ -1,8 +1,8 @@
 """The tree of estimators in a model file: how each part is described, checked and rebuilt.
 
 A part is a node {"type", "params", "state"}. The class `Part` suffices for scalers, which need only
-the names of their settings and arrays; other estimators override `describe` and `build`. A tree is
-built in one traversal: each node is checked before its arrays are read.
+the names of their settings and arrays; other estimators override `_describe` and `_build`. A tree
+is built in one traversal: each node is checked before its arrays are read.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Node:
     state: dict[str, Any]
     place: Place
     file: Container
-    #: Number of input columns; 0 for a Pipeline that is the first part, whose first step knows it.
+    #: Number of input columns; 0 for a Pipeline that is the first part, whose first step has it.
     inputs: int = 0
     names: list[str] | None = None
 
@@ -157,15 +157,15 @@ class Part:
     #: Whether the part has n_features_in_ of its own; a Pipeline takes it from its first step.
     has_columns: bool = True
 
-    def describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
+    def _describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
         """Return the state of a fitted part as JSON, and add its arrays to the draft."""
         for name in self.arrays:
             if getattr(estimator, name) is not None:
                 draft.keep(name, getattr(estimator, name))
         return {}
 
-    def build(self, node: Node, width: int | None) -> Built:
-        """Return the part of a node whose input has `width` columns.
+    def _build(self, node: Node, width: int | None) -> Built:
+        """Return the part of a node whose input has `width` columns (None: any number).
 
         The part transforms a row of zeros, which fails if one of its attributes is missing.
         """
@@ -208,7 +208,7 @@ def describe(estimator: Any, draft: Draft) -> dict[str, Any]:
             f"{words} has set_output(transform={transform!r}): "
             "set it to 'default', fit again, and save."
         )
-    state = part.describe(estimator, draft)
+    state = part._describe(estimator, draft)
     if part.has_columns:
         names = getattr(estimator, "feature_names_in_", None)
         state["names"] = None if names is None else draft.encode(names, "a column name")
@@ -257,7 +257,7 @@ def build(described: Any, place: Place, file: Container, width: int | None) -> B
             raise node.bad(f"it takes {node.inputs} features, but gets {width}")
         are_names = checks.list_of(checks.text, node.inputs)
         node.names = node.take("names", checks.either(checks.nothing, are_names))
-    built = part.build(node, width)
+    built = part._build(node, width)
     if node.state:
         raise node.bad(f"its state has unknown entries ({short(sorted(node.state))})")
     if part.has_columns:
