@@ -7,7 +7,6 @@ functions to keep the help fast.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -59,57 +58,53 @@ class Kind:
     binary: bool = False
 
 
-METRICS = {
-    kind.name: kind
-    for kind in (
-        Kind(
-            "error", "share of rows with a wrong label", True, LABELS, "1 - accuracy", percent=True
-        ),
-        Kind(
-            "balanced-error",
-            "mean over classes of the error in each",
-            True,
-            LABELS,
-            "1 - balanced_accuracy",
-            percent=True,
-        ),
-        Kind(
-            "f1",
-            "2 pr/(p + r), precision p and recall r of the positive class",
-            False,
-            LABELS,
-            "f1",
-            one_class=True,
-            binary=True,
-        ),
-        Kind("f1-macro", "mean over classes of their F1", False, LABELS, "f1_macro"),
-        Kind(
-            "roc-auc",
-            "chance that a positive row scores above a negative one",
-            False,
-            SCORES,
-            "roc_auc",
-            one_class=True,
-        ),
-        Kind(
-            "average-precision",
-            "mean precision over all recalls",
-            False,
-            SCORES,
-            "average_precision",
-            one_class=True,
-        ),
-        Kind("log-loss", "mean of -log p(true class)", True, PROBABILITIES, "-neg_log_loss"),
-        Kind(
-            "brier",
-            "mean squared distance of probabilities from the truth",
-            True,
-            PROBABILITIES,
-            "-neg_brier_score",
-        ),
-        Kind("cost", "mean cost of the answers, by true and answered class", True, LABELS, "none"),
-    )
-}
+_KINDS = (
+    Kind("error", "share of rows with a wrong label", True, LABELS, "1 - accuracy", True),
+    Kind(
+        "balanced-error",
+        "mean over classes of the error in each",
+        True,
+        LABELS,
+        "1 - balanced_accuracy",
+        percent=True,
+    ),
+    Kind(
+        "f1",
+        "2 pr/(p + r), precision p and recall r of the positive class",
+        False,
+        LABELS,
+        "f1",
+        one_class=True,
+        binary=True,
+    ),
+    Kind("f1-macro", "mean over classes of their F1", False, LABELS, "f1_macro"),
+    Kind(
+        "roc-auc",
+        "chance that a positive row scores above a negative one",
+        False,
+        SCORES,
+        "roc_auc",
+        one_class=True,
+    ),
+    Kind(
+        "average-precision",
+        "mean precision over all recalls",
+        False,
+        SCORES,
+        "average_precision",
+        one_class=True,
+    ),
+    Kind("log-loss", "mean of -log p(true class)", True, PROBABILITIES, "-neg_log_loss"),
+    Kind(
+        "brier",
+        "mean squared distance of probabilities from the truth",
+        True,
+        PROBABILITIES,
+        "-neg_brier_score",
+    ),
+    Kind("cost", "mean cost of the answers, by true and answered class", True, LABELS, "none"),
+)
+METRICS = {kind.name: kind for kind in _KINDS}
 
 
 @dataclass(frozen=True)
@@ -259,10 +254,8 @@ class Metric:
             return self
         y = np.asarray(y)
         known = (np.union1d(y, classes) if len(classes) else np.unique(y)).tolist()
-        for label in [
-            *([] if self.positive is None else [self.positive]),
-            *(each for pair in self.costs for each in pair[:2]),
-        ]:
+        named = [] if self.positive is None else [self.positive]
+        for label in (*named, *(each for pair in self.costs for each in pair[:2])):
             if label not in known:
                 raise ValueError(
                     f"there is no class {label!r}; there are {', '.join(map(repr, known[:10]))}."
@@ -272,7 +265,8 @@ class Metric:
         if len(known) > 2:
             if self.kind.binary:
                 raise ValueError(
-                    f"{self.name} looks at one class, and there are {len(known)}: name it, or take f1-macro."
+                    f"{self.name} looks at one class, and there are {len(known)}: name it, or take "
+                    "f1-macro."
                 )
             return self
         usual = set(known) in _USUAL_PAIRS or (y == known[0]).sum() >= (y == known[-1]).sum()
@@ -335,31 +329,30 @@ class Metric:
         """
         import numpy as np
 
-        kind, count = self.kind, len(found.classes)
+        count = len(found.classes)
         weights = None if weights is None else np.asarray(weights, dtype=float)
         if not len(found) or (weights is not None and not weights.sum() > 0):
             return math.nan
-        if kind.needs == LABELS:
-            flat = np.bincount(
-                found.truth * count + found.labels, weights=weights, minlength=count**2
-            )
-            return self._of_counts(flat.reshape(count, count).astype(float), found.classes.tolist())
-        if kind.needs == PROBABILITIES:
+        if self.kind.needs == PROBABILITIES:
             return self._of_probabilities(found, weights)
+        if self.kind.needs == SCORES:
+            return self._of_scores(found, weights)
+        flat = np.bincount(found.truth * count + found.labels, weights, count**2)
+        return self._of_counts(flat.reshape(count, count).astype(float), found.classes.tolist())
+
+    def _of_scores(self, found: Answers, weights: Any) -> float:
+        """Return the metric of the positive class, or the mean over all classes."""
+        import numpy as np
         from sklearn.metrics import average_precision_score, roc_auc_score
 
         assert found.scores is not None
-        score: Callable[..., float] = (
-            roc_auc_score if self.name == "roc-auc" else average_precision_score
-        )
-        wanted = (
-            range(count) if self.positive is None else [found.classes.tolist().index(self.positive)]
-        )
-        values, rows = [], np.ones(len(found)) if weights is None else weights
-        for code in wanted:
-            mine = found.truth == code
-            if 0 < rows[mine].sum() < rows.sum():
-                values.append(score(mine, found.scores[:, code], sample_weight=weights))
+        score = roc_auc_score if self.name == "roc-auc" else average_precision_score
+        rows = np.ones(len(found)) if weights is None else weights
+        values = []
+        for code, label in enumerate(found.classes.tolist()):
+            own = found.truth == code
+            if self.positive in (None, label) and 0 < rows[own].sum() < rows.sum():
+                values.append(score(own, found.scores[:, code], sample_weight=weights))
         return float(np.mean(values)) if values else math.nan
 
     def _of_counts(self, counts: Array, classes: list[Any]) -> float:
@@ -370,12 +363,8 @@ class Metric:
         """
         import numpy as np
 
-        right, true, answered, total = (
-            np.diag(counts),
-            counts.sum(axis=1),
-            counts.sum(axis=0),
-            counts.sum(),
-        )
+        right, total = np.diag(counts), counts.sum()
+        true, answered = counts.sum(axis=1), counts.sum(axis=0)
         if self.name == "error":
             return float(1 - right.sum() / total)
         if self.name == "cost":
@@ -388,9 +377,9 @@ class Metric:
             return float(1 - np.mean(right[there] / true[there]))
         there |= answered > 0
         each = np.divide(2 * right, true + answered, out=np.zeros(len(true)), where=there)
-        return float(
-            each[there].mean() if self.positive is None else each[classes.index(self.positive)]
-        )
+        if self.positive is not None:
+            return float(each[classes.index(self.positive)])
+        return float(each[there].mean())
 
     def _of_probabilities(self, found: Answers, weights: Any) -> float:
         import numpy as np
@@ -402,9 +391,7 @@ class Metric:
             each = -np.log(np.clip(p[np.arange(len(p)), found.truth], np.finfo(p.dtype).eps, 1.0))
         else:
             each = np.square(p - np.eye(p.shape[1])[found.truth]).sum(axis=1)
-            each = (
-                each / 2 if p.shape[1] == 2 else each
-            )  # with two classes only one is counted, by convention
+            each /= 2 if p.shape[1] == 2 else 1  # of two classes one is counted, by convention
         return float(np.average(each, weights=weights))
 
 
@@ -441,11 +428,8 @@ def answers(
         if values is None:
             return None
         values = np.asarray(values)
-        values = (
-            np.column_stack([-values, values])
-            if values.ndim == 1 or values.shape[1] == 1
-            else values
-        )
+        if values.ndim == 1 or values.shape[1] == 1:
+            values = np.column_stack([-values, values])
         full = np.zeros((len(values), len(classes)), dtype=values.dtype)
         full[:, at] = values
         return full
@@ -488,8 +472,7 @@ def guesses(metric: Metric, found: Answers, counts: Array) -> tuple[Answers, Any
     for code in np.flatnonzero(shares):
         table = np.zeros((count, count))
         table[:, code] = shares
-        values.append(
-            (sign * metric._of_counts(table, found.classes.tolist()), -shares[code], int(code))
-        )
+        value = sign * metric._of_counts(table, found.classes.tolist())
+        values.append((value, -shares[code], int(code)))
     best = min(values)[2]
     return replace(found, labels=np.full(rows, best)), found.classes[best]

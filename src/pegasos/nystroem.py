@@ -5,7 +5,7 @@ Linear methods can thus learn with a kernel from millions of rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,16 @@ from pegasos.engine.rows.features import FeatureMap, MappedRows
 from pegasos.engine.rows.plan import budget_bytes
 from pegasos.engine.runtime.interruption import check_interruption
 from pegasos.engine.runtime.threads import single_threaded_blas
+from pegasos.learners.regularized import balanced
 from pegasos.learners.sdca import SDCA
-from pegasos.learners.task import combined_weights, draw_seed, intercept_of, one_of, whole_number
+from pegasos.learners.task import (
+    column_codes,
+    combined_weights,
+    draw_seed,
+    intercept_of,
+    one_of,
+    whole_number,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -36,6 +44,7 @@ CUTS = {"float32": 1e-6, "float64": 1e-12}
 _VALUES_AT_ONCE = 1 << 23
 
 
+@dataclass(eq=False, repr=False)
 class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Nyström features φ(x) = Wᵀ K(landmarks, x), whose inner products approximate a kernel.
 
@@ -95,22 +104,13 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     0.96
     """
 
-    def __init__(
-        self,
-        kernel: Any = "gaussian",
-        landmarks: int = 500,
-        selection: str = "kmeans++",
-        *,
-        dtype: str = "float32",
-        memory: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.landmarks = landmarks
-        self.selection = selection
-        self.dtype = dtype
-        self.memory = memory
-        self.random_state = random_state
+    kernel: Any = "gaussian"
+    landmarks: int = 500
+    selection: str = "kmeans++"
+    _: KW_ONLY
+    dtype: str = "float32"
+    memory: Any = None
+    random_state: Any = None
 
     def _check_parameters(self) -> None:
         """Raise ValueError if a parameter is invalid."""
@@ -145,13 +145,10 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self.kernel_ = given.resolve(X)
         self.kernel_.check_range(X)
         self._seed = draw_seed(self.random_state)
-        self.landmark_indices_ = choose(
-            self.kernel_, X, min(self.landmarks, X.shape[0]), self.selection, self._seed
-        )
+        count, cut = min(self.landmarks, X.shape[0]), CUTS[self.dtype]
+        self.landmark_indices_ = choose(self.kernel_, X, count, self.selection, self._seed)
         self.landmarks_ = X[self.landmark_indices_]
-        self.weights_, self.eigenvalues_ = whitening(
-            self.kernel_, self.landmarks_, CUTS[self.dtype]
-        )
+        self.weights_, self.eigenvalues_ = whitening(self.kernel_, self.landmarks_, cut)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -168,9 +165,8 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             Lazy rows if the features would exceed the memory budget.
         """
         check_is_fitted(self)
-        X = validate_data(
-            self, X, accept_sparse="csr", dtype=np.dtype(self.dtype), order="C", reset=False
-        )
+        dtype = np.dtype(self.dtype)
+        X = validate_data(self, X, accept_sparse="csr", dtype=dtype, order="C", reset=False)
         rows = MappedRows(FeatureMap(self.kernel_, self.landmarks_, self.weights_), X)
         fits = rows.shape[0] * rows.shape[1] * rows.dtype.itemsize <= budget_bytes(self.memory)
         return np.asarray(rows) if fits else rows
@@ -194,13 +190,13 @@ def whitening(kernel: Any, landmarks: Any, cut: float) -> tuple[Array, Array]:
     landmarks = landmarks.astype(np.float64)
     matrix = kernel.matrix(landmarks, landmarks)
     with single_threaded_blas():
-        values, vectors = linalg.eigh(
-            matrix, overwrite_a=True, driver="evd"
-        )  # ten times faster than the default driver
+        # "evd" is ten times faster than the default driver.
+        values, vectors = linalg.eigh(matrix, overwrite_a=True, driver="evd")
     values, vectors = values[::-1], vectors[:, ::-1]
     if not values[0] > 0.0:
         raise ValueError(
-            f"{kernel!r} is zero or negative between the landmarks: no features can have it as inner products."
+            f"{kernel!r} is zero or negative between the landmarks: no features can have it as "
+            "inner products."
         )
     kept = int((values > cut * values[0]).sum())
     values, vectors = values[:kept], vectors[:, :kept]
@@ -273,49 +269,34 @@ def full_kernel_bound(
     >>> bool(full_kernel_bound(model, X, y).gap < 0.01)
     True
     """
-    steps = pipeline.steps if isinstance(pipeline, Pipeline) else []
-    if (
-        len(steps) < 2
-        or not isinstance(steps[-2][1], Nystroem)
-        or not isinstance(steps[-1][1], SDCA)
-    ):
+    steps = [each for _, each in pipeline.steps] if isinstance(pipeline, Pipeline) else []
+    if [type(each) for each in steps[-2:]] != [Nystroem, SDCA]:
         raise ValueError(
             "full_kernel_bound takes a fitted Pipeline whose last two steps are Nystroem and SDCA."
         )
-    mapped, learner = steps[-2][1], steps[-1][1]
+    mapped, learner = steps[-2:]
     check_is_fitted(learner)
     rows = pipeline[:-2].transform(X) if len(steps) > 2 else X
-    rows = validate_data(
-        mapped, rows, accept_sparse="csr", dtype=np.float64, order="C", reset=False
-    )
+    options: Any = {"accept_sparse": "csr", "dtype": np.float64, "order": "C", "reset": False}
+    rows = validate_data(mapped, rows, **options)
     codes = np.searchsorted(learner.classes_, y)
     weights = combined_weights(sample_weight, learner.class_weight, learner.classes_, codes, rows)
-    if not (
-        learner.warm_start
-        and learner._saved is not None
-        and learner._saved["coefficients"].shape[1] == len(codes)
-    ):
-        learner = (
-            clone(learner).set_params(warm_start=True).fit(mapped.transform(rows), y, sample_weight)
-        )
-    columns = np.array([1]) if len(learner.classes_) == 2 else np.arange(len(learner.classes_))
+    saved = learner._saved if learner.warm_start else None
+    if saved is None or saved["coefficients"].shape[1] != len(codes):
+        learner = clone(learner).set_params(warm_start=True)
+        learner.fit(mapped.transform(rows), y, sample_weight)
+    columns = column_codes(len(learner.classes_))
     signs = np.where(codes[None, :] == columns[:, None], 1.0, -1.0)
     bounds = weights / (learner.lam_ * weights.sum())
     a = np.clip(signs * learner._saved["coefficients"], 0.0, bounds)
     intercept = intercept_of(learner)
-    if intercept is Intercept.FREE:  # scale down the larger side so that Σ a y = 0
-        sides = [np.where(signs * side > 0, a, 0.0).sum(axis=1, keepdims=True) for side in (1, -1)]
-        a *= np.where(
-            signs > 0, np.minimum(1.0, sides[1] / sides[0]), np.minimum(1.0, sides[0] / sides[1])
-        )
+    a = balanced(a, signs) if intercept is Intercept.FREE else a
     squares = _squared_norms(mapped.kernel_, rows, signs * a)
     if intercept is Intercept.AUGMENTED:
         squares += (signs * a).sum(axis=1) ** 2
-    best = [
-        _best_dual(learner._loss.name, each, bounds, float(square))
-        for each, square in zip(a, squares, strict=True)
-    ]
-    return FullKernelBound(learner.lam_ * np.array(best), np.asarray(learner.objective_))
+    loss, pairs = learner._loss.name, zip(a, squares.tolist(), strict=True)
+    best = np.array([_best_dual(loss, each, bounds, square) for each, square in pairs])
+    return FullKernelBound(learner.lam_ * best, np.asarray(learner.objective_))
 
 
 def _squared_norms(kernel: Kernel, X: Any, coefficients: Array) -> Array:
@@ -326,9 +307,8 @@ def _squared_norms(kernel: Kernel, X: Any, coefficients: Array) -> Array:
     for start in range(0, len(index), step):
         check_interruption()
         part = slice(start, start + step)
-        found += np.einsum(
-            "ij,ij->i", coefficients[:, part], coefficients @ kernel.matrix(rows, rows[part])
-        )
+        products = coefficients @ kernel.matrix(rows, rows[part])
+        found += np.einsum("ij,ij->i", coefficients[:, part], products)
     return found
 
 
@@ -341,11 +321,8 @@ def _best_dual(loss: str, a: Array, bounds: Array, squared: float) -> float:
         return t * float(a.sum()) - 0.5 * t * t * squared
 
     def value(t: float) -> float:
-        terms = (
-            xlogy(bounds, bounds)
-            - xlogy(t * a, t * a)
-            - xlogy(bounds - t * a, np.maximum(bounds - t * a, 0.0))
-        )
+        rest = np.maximum(bounds - t * a, 0.0)
+        terms = xlogy(bounds, bounds) - xlogy(t * a, t * a) - xlogy(rest, rest)
         return float(terms.sum()) - 0.5 * t * t * squared
 
     return value(float(minimize_scalar(lambda t: -value(t), bounds=(0.0, 1.0), method="bounded").x))

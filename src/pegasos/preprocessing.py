@@ -52,6 +52,10 @@ class DropOutliers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     classes_ : ndarray
         Classes of the fitted classifier.
 
+    See Also
+    --------
+    sklearn.preprocessing.RobustScaler : Scaling that outliers do not influence.
+
     Examples
     --------
     >>> from pegasos import Perceptron
@@ -109,68 +113,30 @@ class DropOutliers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         checked, _ = validate_data(self, X, y, accept_sparse="csr", dtype=(np.float64, np.float32))
         self.kept_ = self.kept_rows(checked)
-        rows = np.flatnonzero(self.kept_)
-        step = (
-            f"{self.estimator.steps[-1][0]}__" if isinstance(self.estimator, Pipeline) else ""
-        )  # pipelines need the step's name
-        weights = (
-            {}
-            if sample_weight is None
-            else {f"{step}sample_weight": safe_indexing(sample_weight, rows)}
-        )
-        self.estimator_ = clone(self.estimator).fit(
-            safe_indexing(X, rows), safe_indexing(y, rows), **weights
-        )
+        rows, fit_params = np.flatnonzero(self.kept_), {}
+        if sample_weight is not None:
+            is_pipeline = isinstance(self.estimator, Pipeline)  # which needs the name of its step
+            step = f"{self.estimator.steps[-1][0]}__" if is_pipeline else ""
+            fit_params = {f"{step}sample_weight": safe_indexing(sample_weight, rows)}
+        known = safe_indexing(X, rows), safe_indexing(y, rows)
+        self.estimator_ = clone(self.estimator).fit(*known, **fit_params)
         self.classes_ = self.estimator_.classes_
         return self
 
     def predict(self, X: Any) -> Array:
-        """Return the predicted class of each row.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix
-            Rows.
-
-        Returns
-        -------
-        ndarray
-            Predicted classes.
-        """
+        """Return the class of each row that the fitted estimator predicts."""
         check_is_fitted(self)
         return self.estimator_.predict(X)
 
     @available_if(_inner_has("decision_function"))
     def decision_function(self, X: Any) -> Array:
-        """Return the scores of the fitted estimator.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix
-            Rows.
-
-        Returns
-        -------
-        ndarray
-            Scores, as of the estimator.
-        """
+        """Return the scores of the fitted estimator."""
         check_is_fitted(self)
         return self.estimator_.decision_function(X)
 
     @available_if(_inner_has("predict_proba"))
     def predict_proba(self, X: Any) -> Array:
-        """Return the probabilities of the fitted estimator.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix
-            Rows.
-
-        Returns
-        -------
-        ndarray
-            Probabilities of shape (n_rows, n_classes).
-        """
+        """Return the class probabilities of the fitted estimator."""
         check_is_fitted(self)
         return self.estimator_.predict_proba(X)
 

@@ -79,10 +79,8 @@ class Curve:
 
     def price(self, count: int) -> float:
         """Return the increase in error of the model with `count` support vectors."""
-        return (
-            next(each for each in self.points if each.support_vectors == count).error.error
-            - self.before.error.error
-        )
+        smaller = next(each for each in self.points if each.support_vectors == count)
+        return smaller.error.error - self.before.error.error
 
 
 @dataclass(frozen=True)
@@ -149,13 +147,8 @@ def shrink(
     (8, 0.0)
     """
     model = getattr(model, "best_estimator_", model)
-    given: Any = {
-        "sample_weight": sample_weight,
-        "test": test,
-        "counts": [*counts, keep],
-        "random_state": random_state,
-    }
-    curve = shrinking_curve(model, X, y, **given)
+    given: Any = {"sample_weight": sample_weight, "test": test, "random_state": random_state}
+    curve = shrinking_curve(model, X, y, counts=[*counts, keep], **given)
     return Shrunk(Shrinking(model, X, y, keep, sample_weight).model(keep), curve)
 
 
@@ -199,35 +192,23 @@ def shrinking_curve(
     y, weights = np.asarray(y), None if sample_weight is None else np.asarray(sample_weight)
     fitted = model
     if test is None:
-        rows = np.arange(len(y))
-        known, new = train_test_split(
-            rows, test_size=TEST_SHARE, random_state=random_state, stratify=y
-        )
+        options: Any = {"test_size": TEST_SHARE, "random_state": random_state, "stratify": y}
+        known, new = train_test_split(np.arange(len(y)), **options)
         test = safe_indexing(X, new), y[new]
-        X, y, weights = (
-            safe_indexing(X, known),
-            y[known],
-            None if weights is None else weights[known],
-        )
-        fitted = clone(model).fit(
-            X, y, **({} if weights is None else {anatomy(model).weight_name: weights})
-        )
-    whole = kernel_learner(fitted)
-    sizes = [
-        count
-        for count in sorted(set(counts) or set(usual_counts(len(whole.support_))))
-        if count < len(whole.support_)
-    ]
+        X, y, weights = _some(X, y, weights, known)
+        params = {} if weights is None else {anatomy(model).weight_name: weights}
+        fitted = clone(model).fit(X, y, **params)
+    most = len(kernel_learner(fitted).support_)
+    sizes = [count for count in sorted(set(counts or usual_counts(most))) if count < most]
     X_test, y_test = test[0], np.asarray(test[1])
     wrong = np.asarray(fitted.predict(X_test) != y_test)
-    before = Point(len(whole.support_), held_out(wrong))
     shrinking = Shrinking(fitted, X, y, max(sizes, default=1), weights)
     points = []
     for count in sizes:
         less = np.asarray(shrinking.model(count).predict(X_test) != y_test)
         worse, better = int((less & ~wrong).sum()), int((wrong & ~less).sum())
         points.append(Point(count, held_out(less), worse, better, mcnemar(less, wrong)))
-    return Curve(before, tuple(points), len(y_test), fitted is not model)
+    return Curve(Point(most, held_out(wrong)), tuple(points), len(y_test), fitted is not model)
 
 
 def usual_counts(support_vectors: int) -> list[int]:
@@ -285,54 +266,35 @@ class Shrinking:
         learner: Any = anatomy(found, fitted=True).learner
         chosen = np.sort(self.order[:count])
         landmarks = learner.support_vectors_[chosen]
-        dtype = np.dtype(landmarks.dtype).name
-        weights, values = whitening(learner.kernel_, landmarks, CUTS[dtype])
-        refitted = (
-            self._refitted(learner, landmarks, weights, values)
-            if hasattr(learner, "lam_")
-            else None
-        )
-        vectors = (
-            self._projected(learner, landmarks, weights)
-            if refitted is None
-            else refitted.coef_.T.astype(np.float64)
-        )
-        learner.dual_coef_ = np.ascontiguousarray(
-            (weights @ vectors).T.astype(learner.dual_coef_.dtype)
-        )
-        if refitted is not None:
+        weights, values = whitening(learner.kernel_, landmarks, CUTS[landmarks.dtype.name])
+        refitted = None
+        if hasattr(learner, "lam_"):
+            refitted = self._refitted(learner, landmarks, weights, values)
+            vectors = refitted.coef_.T.astype(np.float64)
             learner.intercept_ = refitted.intercept_.astype(learner.intercept_.dtype)
+        else:
+            vectors = self._projected(learner, landmarks, weights)
+        dual = (weights @ vectors).T.astype(learner.dual_coef_.dtype)
+        learner.dual_coef_ = np.ascontiguousarray(dual)
         learner.support_, learner.support_vectors_ = learner.support_[chosen], landmarks
-        _forget(learner, refitted)
-        scores, others = (
-            np.asarray(each.decision_function(self._rows)) for each in (self._learner, learner)
-        )
+        _reset(learner, refitted)
+        both = self._learner, learner
+        scores, others = (np.asarray(each.decision_function(self._rows)) for each in both)
         carry_over(self._learner, learner, scores, others)
         return found
 
     def _refitted(self, learner: Any, landmarks: Any, weights: Array, values: Array) -> SDCA:
         """Return the optimum over w·φ with the Nyström features φ of the landmarks."""
-        mapped = Nystroem(
-            learner.kernel_,
-            len(weights),
-            dtype=np.dtype(landmarks.dtype).name,
-            memory=learner.memory,
-        )
-        mapped.kernel_, mapped.landmarks_, mapped.weights_, mapped.eigenvalues_ = (
-            learner.kernel_,
-            landmarks,
-            weights,
-            values,
-        )
+        options = {"dtype": landmarks.dtype.name, "memory": learner.memory}
+        mapped = Nystroem(learner.kernel_, len(weights), **options)
+        mapped.kernel_, mapped.landmarks_ = learner.kernel_, landmarks
+        mapped.weights_, mapped.eigenvalues_ = weights, values
         mapped.n_features_in_ = landmarks.shape[1]
-        return SDCA(
-            learner.loss,
-            lam=learner.lam_,
-            class_weight=learner.class_weight,
-            fit_intercept=learner.fit_intercept,
-            memory=learner.memory,
-            random_state=0,
-        ).fit(mapped.transform(self._rows), self._y, self._weights)
+        same = {
+            name: getattr(learner, name) for name in ("class_weight", "fit_intercept", "memory")
+        }
+        linear = SDCA(learner.loss, lam=learner.lam_, random_state=0, **same)
+        return linear.fit(mapped.transform(self._rows), self._y, self._weights)
 
     @staticmethod
     def _projected(learner: Any, landmarks: Any, weights: Array) -> Array:
@@ -352,9 +314,8 @@ def _order(learner: Any, rows: Any, most: int) -> Array:
     kernel, vectors, coefficients = learner.kernel_, learner.support_vectors_, learner.dual_coef_
     count, on_rows = vectors.shape[0], np.empty(0, dtype=np.intp)
     if hasattr(learner, "lam_") and count <= _MOST_VECTORS:
-        some = np.sort(
-            np.random.default_rng(0).permutation(rows.shape[0])[: max(1, _NUMBERS // count)]
-        )
+        largest = max(1, _NUMBERS // count)
+        some = np.sort(np.random.default_rng(0).permutation(rows.shape[0])[:largest])
         values = kernel.matrix(vectors, safe_indexing(rows, some)).astype(np.float64)
         on_rows = pursue(StoredColumns(values @ values.T), coefficients, most)
     if len(on_rows) == most:
@@ -372,18 +333,17 @@ def _seen_by_learner(
     """
     for stage in anatomy(model, fitted=True).stages:
         if stage.drops:
-            kept = stage.part.kept_rows(X)
-            X, y, weights = (
-                safe_indexing(X, np.flatnonzero(kept)),
-                y[kept],
-                None if weights is None else weights[kept],
-            )
+            X, y, weights = _some(X, y, weights, np.flatnonzero(stage.part.kept_rows(X)))
         else:
             X = stage.part.transform(X)
     return X, y, weights
 
 
-def _forget(learner: Any, refitted: SDCA | None) -> None:
+def _some(X: Any, y: Array, weights: Array | None, rows: Array) -> tuple[Any, Array, Array | None]:
+    return safe_indexing(X, rows), y[rows], None if weights is None else weights[rows]
+
+
+def _reset(learner: Any, refitted: SDCA | None) -> None:
     """Reset state of the full model: stages, certificate, calibration and solver state.
 
     The objective is that of the refit: Σ b_i K(x_i, ·) has the norm and the scores of w·φ.

@@ -223,7 +223,7 @@ def test_sparse_rows_many_rows_and_wrong_calls(monkeypatch):
     assert explain(model, sparse.csr_matrix(X), y).importance[0].column == "x2"
     monkeypatch.setattr("pegasos.explaining.PREDICTIONS", 3000)
     assert explain(model, X, y).rows == 150
-    with pytest.raises(ValueError, match="there must be as many"):
+    with pytest.raises(ValueError, match="they must be as many"):
         explain(model, X, y[:5])
     with pytest.raises(ValueError, match="repeats must be at least 1"):
         explain(model, X, y, repeats=0)

@@ -199,9 +199,9 @@ def test_bounds_are_for_pipelines_with_both_parts() -> None:
 
 
 def test_the_number_of_threads_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pegasos.engine.rows import mapped as mapped_rows
+    from pegasos.engine.rows import features
 
-    monkeypatch.setattr(mapped_rows, "BLOCK_VALUES", 1)
+    monkeypatch.setattr(features, "BLOCK_VALUES", 1)
     X, _ = data(2000)
     made = Nystroem(landmarks=20, random_state=0).fit(X)
     with single_threaded_blas():

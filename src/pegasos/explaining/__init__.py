@@ -109,6 +109,10 @@ def explain(
         columns, coefficients of a linear model in the units of the original columns, and the
         support vectors of a kernel model with the largest coefficients.
 
+    See Also
+    --------
+    pegasos.report : A page with the explanation of a model.
+
     Notes
     -----
     Correlated columns can replace each other and then all have a low importance. Importance does
@@ -129,14 +133,11 @@ def explain(
     learner: Any = anatomy(model, fitted=True).learner
     check_is_fitted(learner)
     if repeats < 1 or features < 0:
-        raise ValueError(
-            f"repeats must be at least 1 and features at least 0, got {repeats} and {features}."
-        )
+        got = f"got {repeats} and {features}"
+        raise ValueError(f"repeats must be at least 1 and features at least 0, {got}.")
     table, y = Columns(X, getattr(model, "feature_names_in_", names)), np.asarray(y)
     if len(table) != len(y) or not len(y):
-        raise ValueError(
-            f"X has {len(table)} rows and y {len(y)} labels; there must be as many, and some."
-        )
+        raise ValueError(f"X has {len(table)} rows and y {len(y)} labels; they must be as many.")
     most = max(_FEWEST_ROWS, PREDICTIONS // (repeats * len(table.names)))
     if len(y) > most:
         some = np.sort(np.random.default_rng(random_state).permutation(len(y))[:most])
@@ -157,26 +158,26 @@ def explain(
         effects=effects(model, table),
         deciding=deciders(model, *(training or ())),
     )
-    return (
-        _of_the_first(found, classes[0])
-        if len(classes) == 2 and chosen.positive == classes[0]
-        else found
-    )
+    is_first = len(classes) == 2 and chosen.positive == classes[0]
+    return _of_the_first(found, classes[0]) if is_first else found
 
 
 def _of_the_first(found: Explanation, label: Any) -> Explanation:
     """Convert an explanation of the second of two classes to one of the first class."""
-    curves = [
-        replace(
-            each,
-            classes=[label],
-            means=[[(each.what == "probability") - mean for mean in each.means[0]]],
-        )
-        for each in found.dependence
-    ]
-    effects = [replace(each, gains=[0.0 - gain for gain in each.gains]) for each in found.effects]
-    deciding = [
-        replace(each, coefficients=[0.0 - value for value in each.coefficients])
-        for each in found.deciding
-    ]
-    return replace(found, classes=[label], dependence=curves, effects=effects, deciding=deciding)
+
+    def curve(each: Dependence) -> Dependence:
+        whole = 1.0 if each.what == "probability" else 0.0
+        return replace(each, classes=[label], means=[[whole - mean for mean in each.means[0]]])
+
+    def negative(values: list[float]) -> list[float]:
+        return [0.0 - value for value in values]
+
+    return replace(
+        found,
+        classes=[label],
+        dependence=[curve(each) for each in found.dependence],
+        effects=[replace(each, gains=negative(each.gains)) for each in found.effects],
+        deciding=[
+            replace(each, coefficients=negative(each.coefficients)) for each in found.deciding
+        ],
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -67,38 +67,27 @@ def deciders(
         return []
     from pegasos.learners.one_vs_one import sum_over_pairs  # pages of runs import no learner
 
-    pairs = learner.has_pairs(learner.classes_)
+    pairs, vectors = learner.has_pairs(learner.classes_), learner.support_vectors_
     coefficients = sum_over_pairs(learner.dual_coef_) if pairs else learner.dual_coef_
     sizes = np.abs(learner.dual_coef_).max(axis=0)
     largest = np.argsort(-sizes, kind="stable")[:ROWS]
-    places = dict[bytes, int]()
-    if training is not None and learner.support_vectors_.shape[0]:
+    places: list[int | None] = [None] * len(largest)
+    if training is not None and vectors.shape[0]:
         rows = training
         for stage in parts.stages:
             rows = rows if stage.drops else stage.part.transform(rows)
-        keys = _keys(rows, learner.support_vectors_.dtype)
-        places = {
-            key: len(keys) - 1 - place for place, key in enumerate(reversed(keys))
-        }  # of equal rows, the first one
+        known: dict[bytes, int] = {}
+        for place, key in enumerate(_keys(rows, vectors.dtype)):
+            known.setdefault(key, place)  # of equal rows, the first one
+        places = [known.get(key) for key in _keys(vectors[largest], vectors.dtype)]
     found = []
-    keys = (
-        _keys(learner.support_vectors_[largest], learner.support_vectors_.dtype) if places else []
-    )
-    for order, each in enumerate(largest):
-        row = places.get(keys[order]) if keys else None
-        known = row is not None
-        values = _row(training, row) if known else []
-        label = np.asarray(labels)[row].item() if known and labels is not None else None
-        row = row if row is None or numbers is None else int(numbers[row])
-        found.append(
-            Decider(
-                int(learner.support_[each]) + 1,
-                coefficients[:, each].tolist(),
-                row,
-                label,
-                values,
-            )
-        )
+    for each, where in zip(largest, places, strict=True):
+        one = Decider(int(learner.support_[each]) + 1, coefficients[:, each].tolist())
+        if where is not None:
+            row = where if numbers is None else int(numbers[where])
+            label = None if labels is None else np.asarray(labels)[where].item()
+            one = replace(one, row=row, label=label, values=_row(training, where))
+        found.append(one)
     return found
 
 
@@ -108,10 +97,8 @@ def _keys(rows: Any, dtype: Any) -> list[bytes]:
     for start in range(0, rows.shape[0], step):
         part = rows[start : start + step]
         part = part.toarray() if sparse.issparse(part) else np.asarray(part)
-        found += [
-            hashlib.blake2b(row.tobytes()).digest()
-            for row in np.ascontiguousarray(part.astype(dtype) + 0.0)
-        ]
+        part = np.ascontiguousarray(part.astype(dtype) + 0.0)
+        found += [hashlib.blake2b(row.tobytes()).digest() for row in part]
     return found
 
 

@@ -54,23 +54,15 @@ def dependence(model: Any, table: Columns, place: int, seed: int) -> Dependence:
         Grid values and mean responses.
     """
     learner: Any = anatomy(model, fitted=True).learner
-    random = np.random.default_rng(seed)
-    rows = table.rows(np.sort(random.permutation(len(table))[:ROWS]))
-    known = table.known(place)
+    rows = table.rows(np.sort(np.random.default_rng(seed).permutation(len(table))[:ROWS]))
+    known, classes = table.known(place), np.asarray(learner.classes_).tolist()
     numeric = is_number(known)
     values = _grid(known, numeric)
-    means = [_mean_answer(model, rows.constant(place, value)) for value in values]
-    classes = np.asarray(learner.classes_).tolist()
-    what = "probability" if learner.has_probabilities else "score"
+    means = np.array([_mean_response(model, rows.constant(place, value)) for value in values])
     shown = classes[1:] if len(classes) == 2 else classes
-    return Dependence(
-        table.names[place],
-        numeric,
-        values,
-        shown,
-        np.array(means).reshape(len(values), -1).T.tolist(),
-        what,
-    )
+    what = "probability" if learner.has_probabilities else "score"
+    each = means.reshape(len(values), -1).T.tolist()
+    return Dependence(table.names[place], numeric, values, shown, each, what)
 
 
 def _grid(known: Array, numeric: bool) -> list[Any]:
@@ -83,14 +75,13 @@ def _grid(known: Array, numeric: bool) -> list[Any]:
         return []
     different, counts = np.unique(known, return_counts=True)
     if numeric and len(different) > NUMBERS:
-        return np.unique(
-            np.quantile(known, np.linspace(0.01, 0.99, NUMBERS), method="nearest")
-        ).tolist()
+        shares = np.linspace(0.01, 0.99, NUMBERS)
+        return np.unique(np.quantile(known, shares, method="nearest")).tolist()
     most = NUMBERS if numeric else WORDS
     return np.sort(different[np.argsort(-counts, kind="stable")[:most]]).tolist()
 
 
-def _mean_answer(model: Any, X: Any) -> Array:
+def _mean_response(model: Any, X: Any) -> Array:
     scores = np.asarray(model.decision_function(X))
     p = class_probabilities(model, X, scores)
     if p is None:

@@ -19,7 +19,10 @@ Array = np.ndarray[Any, Any]
 
 #: Rows at which slopes are compared, categories listed per column, and relative rounding tolerance
 #: of slopes.
-_ROWS, _WORDS, _ROUNDING = 5, 30, 1e-4
+_ROWS, _CATEGORIES, _ROUNDING = 5, 30, 1e-4
+_MISSING = "(missing)"
+#: Values of a column (None: a slope), and changes of the score (rows x classes).
+_Gains = list[tuple[str | None, Array]]
 
 
 @dataclass(frozen=True)
@@ -60,26 +63,22 @@ def effects(model: Any, table: Columns) -> list[Effect]:
         known = table.known(place)
         if not len(known):
             continue
-        numeric = is_number(known)
-        gains = (
-            _slope(model, rows, place, known)
-            if numeric
-            else _words(model, rows, place, table.values(place))
-        )
+        if is_number(known):
+            gains = _slope(model, rows, place, known)
+        else:
+            gains = _categories(model, rows, place, table.values(place))
         if gains is None:
             return []
-        found += [Effect(name, value, gain) for value, gain in gains]
-        if numeric and gaps(table.values(place)).any():
+        if is_number(known) and gaps(table.values(place)).any():
             whole = (known == np.round(known)).all()
             median = float(np.quantile(known, 0.5, method="nearest" if whole else "linear"))
             at, gap = (_scores(model, rows.constant(place, value)) for value in (median, None))
-            found.append(Effect(name, "(missing)", (gap - at).mean(axis=0).tolist()))
+            gains.append((_MISSING, gap - at))
+        found += [Effect(name, value, gain.mean(axis=0).tolist()) for value, gain in gains]
     return found
 
 
-def _slope(
-    model: Any, rows: Columns, place: int, known: Array
-) -> list[tuple[str | None, list[float]]] | None:
+def _slope(model: Any, rows: Columns, place: int, known: Array) -> _Gains | None:
     """Return the slope of a numeric column, or None if it is not constant.
 
     The scores at both ends and at one inner value of the column are compared.
@@ -93,35 +92,31 @@ def _slope(
     scores = np.stack([_scores(model, rows.constant(place, value)) for value in points.tolist()])
     slope = (scores[-1] - scores[0]).mean(axis=0) / (high - low)
     apart = np.abs(scores - scores[0] - (points - low)[:, None, None] * slope).max()
-    return (
-        None if apart > _ROUNDING * max(np.abs(scores).max(), 1e-300) else [(None, slope.tolist())]
-    )
+    return None if apart > _noise(scores) else [(None, slope[None])]
 
 
-def _words(
-    model: Any, rows: Columns, place: int, values: Array
-) -> list[tuple[str | None, list[float]]] | None:
+def _categories(model: Any, rows: Columns, place: int, values: Array) -> _Gains | None:
     """Return the effect of each category, or None if it differs between rows.
 
     Effects are relative to the mean score over the categories.
     """
     missing = gaps(values)
-    words, counts = np.unique(values[~missing].astype(str), return_counts=True)
-    kept = np.sort(np.argsort(-counts, kind="stable")[:_WORDS])
-    words, shares = words[kept], counts[kept] / counts[kept].sum()
-    scores = np.stack([_scores(model, rows.constant(place, word)) for word in words])
+    names, counts = np.unique(values[~missing].astype(str), return_counts=True)
+    kept = np.sort(np.argsort(-counts, kind="stable")[:_CATEGORIES])
+    names, shares = names[kept], counts[kept] / counts[kept].sum()
+    scores = np.stack([_scores(model, rows.constant(place, name)) for name in names])
     mean = np.tensordot(shares, scores, axes=1)
-    gains = scores - mean
-    if np.ptp(gains, axis=1).max() > _ROUNDING * max(np.abs(scores).max(), 1e-300):
+    if np.ptp(scores - mean, axis=1).max() > _noise(scores):
         return None
-    found: list[tuple[str | None, list[float]]] = [
-        (str(word), gain.mean(axis=0).tolist()) for word, gain in zip(words, gains, strict=True)
-    ]
+    found: _Gains = [(str(name), own - mean) for name, own in zip(names, scores, strict=True)]
     if missing.any():
-        found.append(
-            ("(missing)", (_scores(model, rows.constant(place, None)) - mean).mean(axis=0).tolist())
-        )
+        found.append((_MISSING, _scores(model, rows.constant(place, None)) - mean))
     return found
+
+
+def _noise(scores: Array) -> float:
+    """Return the largest difference that rounding explains."""
+    return float(_ROUNDING * max(np.abs(scores).max(), 1e-300))
 
 
 def _scores(model: Any, X: Any) -> Array:

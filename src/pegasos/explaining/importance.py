@@ -91,18 +91,13 @@ def importances(
             after = ask(model, table.replaced(place, values[random.permutation(len(values))]), y)
             if (after.labels == before.labels).all() and _same(after.scores, before.scores):
                 continue  # the model does not use this column
-            worse += sign * (
-                np.array([metric.value(after), *(metric.value(after, each) for each in draws)])
-                - base
-            )
+            drawn = [metric.value(after), *(metric.value(after, each) for each in draws)]
+            worse += sign * (np.array(drawn) - base)
         worse /= repeats
         known = worse[1:][np.isfinite(worse[1:])]
         reach = 1.96 * float(known.std()) if len(known) else np.nan
-        found.append(
-            Importance(
-                name, place, float(worse[0]), float(worse[0]) - reach, float(worse[0]) + reach
-            )
-        )
+        value = float(worse[0])
+        found.append(Importance(name, place, value, value - reach, value + reach))
     return sorted(found, key=lambda each: -each.value)
 
 
