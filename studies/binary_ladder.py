@@ -24,7 +24,7 @@ from studies.binary_ladder_protocol import (
     repeat_sweep,
     run_models,
 )
-from studies.common import Array, collect_errors, compare, describe, draw, listed, read_printed
+from studies.common import Array, collect_errors, compare, describe, list_values, plot, read_printed
 
 PROTOCOL = (
     "Rows in the order of RandomState(31415).permutation(10000): 8000 for training, of which 6000 "
@@ -113,11 +113,13 @@ def _check_claims(run: Run, found: Found) -> None:
 
     table = [each for each in run.result.numbers if ": scaling table," in each.id]
     verdicts = Counter(each.verdict for each in table).items()
+    perceptron, pegasos = (
+        {each: errors(model, each) for each in SCALINGS} for model in ("perceptron", "pegasos")
+    )
     run.claim(
         "the scaling table: Perceptron 0.507, 0.482, 0.326; Pegasos 0.294, 0.2805, 0.2807",
         ", ".join(f"{count} {verdict}" for verdict, count in verdicts),
-        f"Perceptron {listed({each: errors('perceptron', each) for each in SCALINGS})}; Pegasos "
-        f"over seeds {listed({each: errors('pegasos', each) for each in SCALINGS})}",
+        f"Perceptron {list_values(perceptron)}; Pegasos over seeds {list_values(pegasos)}",
     )
     train, test = (
         {lam: found["pegasos", "standardize", "tune", lam, side] for lam in LAMS["pegasos"]}
@@ -127,7 +129,7 @@ def _check_claims(run: Run, found: Found) -> None:
     run.claim(
         "λ = 0.1 is best for linear Pegasos",
         best == 0.1 or f"does not hold: λ = {best:g} is lower on average",
-        f"validation errors over seeds, λ = {listed(test)}",
+        f"validation errors over seeds, λ = {list_values(test)}",
     )
     overfits = test[1e-4].mean() - train[1e-4].mean() > 0.02
     underfits = train[1.0].mean() > train[0.1].mean()
@@ -136,7 +138,7 @@ def _check_claims(run: Run, found: Found) -> None:
     run.claim(
         "small λ overfits, large λ underfits",
         (overfits and underfits) or f"holds in part: small λ {first}; large λ {second}",
-        f"validation errors as above; training errors, λ = {listed(train)}",
+        f"validation errors as above; training errors, λ = {list_values(train)}",
     )
     cubic = found["kernel pegasos", "polynomial 3", "whole", 0.1, "test"]
     run.claim(
@@ -155,8 +157,8 @@ def _check_claims(run: Run, found: Found) -> None:
     run.claim(
         "the logistic degree-2 line (test 0.1125, training 0.1055) was made with λ = 0.001",
         "does not hold" if line["test"][1e-3].max() < 0.1125 else "undecided",
-        f"over seeds: test errors with λ = {listed(line['test'])}; training errors with λ = "
-        f"{listed(line['train'])}",
+        f"over seeds: test errors with λ = {list_values(line['test'])}; training errors with λ = "
+        f"{list_values(line['train'])}",
     )
 
 
@@ -177,7 +179,7 @@ def _check_literature(run: Run, data: Data) -> None:
     run.claim(
         "the last vector beats the average (cited from the literature)",
         compare(last, average),
-        f"test errors: λ = 0.001: {listed(small)}; λ = 0.1: {listed(good)}",
+        f"test errors: λ = 0.001: {list_values(small)}; λ = 0.1: {list_values(good)}",
     )
     run.claim(
         "permutations beat uniform draws (cited from the literature)",
@@ -229,7 +231,7 @@ def _show_kernels(run: Run, found: Found) -> None:
             for lam in KERNEL_LAMS
         }
         title = f"Validation error of kernel Pegasos, {family}"
-        draw(run, "heatmap", title, ("kernel", "λ", "error"), errors)
+        plot(run, "heatmap", title, ("kernel", "λ", "error"), errors)
 
 
 def _show_weights(run: Run, data: Data, perceptron: Array) -> None:
@@ -247,7 +249,7 @@ def _show_weights(run: Run, data: Data, perceptron: Array) -> None:
     }
     caption = "Absolute weights on standardized features, vectors scaled to length 1; λ = 0.1."
     axes = ("feature", "model", "weight")
-    draw(run, "heatmap", "Size of the linear weights", axes, sizes, caption)
+    plot(run, "heatmap", "Size of the linear weights", axes, sizes, caption)
 
 
 STUDY = Study("binary_ladder", "Eight models on ten-feature rows", "binary10", PROTOCOL, run_study)

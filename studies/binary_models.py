@@ -15,7 +15,7 @@ from pegasos.kernels import Gaussian, Polynomial
 from pegasos.studies import Run, Study
 from pegasos.studies.judging import tail_probability
 from studies import binary
-from studies.common import Array, Split, compare, describe, listed, read_printed
+from studies.common import Array, Split, compare, describe, list_values, read_printed
 
 ROWS, TEST_ROWS, BATCH = 10_000, 2000, 32
 PERCEPTRON: dict[str, Any] = {"shuffle": False, "average": False, "fit_intercept": False}
@@ -36,9 +36,9 @@ LEARNERS: dict[str, Any] = {
     "kernel pegasos gaussian": Pegasos(kernel=Gaussian(1.0), lam=0.001, **KERNEL),
     **{f"{name}+degree2": learner for name, learner in LINEAR.items()},
 }
-UNKNOWN = "no cause known"
 CHANCE = "near chance; the claims discuss a slip of the gradient"
 REASONS = {
+    **dict.fromkeys(LEARNERS, "no cause known"),
     "logistic": CHANCE,
     "logistic+degree2": CHANCE,
     "pegasos+degree2": "the claims discuss an intercept that is not regularized",
@@ -115,13 +115,13 @@ def _judge_accuracies(run: Run, accuracies: Accuracies) -> None:
         text[name] = row["test_accuracy"]
         for side, rows in (("train", ROWS - TEST_ROWS), ("test", TEST_ROWS)):
             if printed := row[f"{side}_accuracy"]:
-                facts = {"rows": rows, "reason": REASONS.get(name, UNKNOWN)}
+                facts = {"rows": rows, "reason": REASONS[name]}
                 run.number(f"text: {name}, {side}", printed, accuracies[name, side], **facts)
     for row in read_printed("binary_models_table1"):
         name, printed = row["model"], row["test_accuracy"]
         repeats = printed == row["train_accuracy"]
         note = f"repeats the training accuracy; the text prints {text[name]}" if repeats else ""
-        facts = {"rows": TEST_ROWS, "reason": REASONS.get(name, UNKNOWN), "note": note}
+        facts = {"rows": TEST_ROWS, "reason": REASONS[name], "note": note}
         run.number(f"table 1: {name}, test", printed, accuracies[name, "test"], **facts)
 
 
@@ -135,8 +135,7 @@ def _judge_cross_validated(run: Run) -> None:
             model, X, y = make_model(name), run.X[train], run.y[train]
             search = run.sweep(f"cross-validation, {name}", model, {}, folds, seed=seed, X=X, y=y)
             ours.append(float(search.cv_results_["mean_test_score"][0]))
-        reason = REASONS.get(name, UNKNOWN)
-        run.number(f"text: {name}, cross-validated", printed, ours, reason=reason)
+        run.number(f"text: {name}, cross-validated", printed, ours, reason=REASONS[name])
 
 
 def _search_grids(run: Run) -> None:
@@ -253,7 +252,7 @@ def _check_claims(run: Run, accuracies: Accuracies) -> None:
     run.claim(
         "kernels and expansion improve accuracy much",
         test["kernel perceptron gaussian"] > test["perceptron"] + 0.1,
-        f"mean test accuracies with the printed settings: {listed(test)}",
+        f"mean test accuracies with the printed settings: {list_values(test)}",
     )
     gaps = {
         name: float((accuracies[name, "train"] - accuracies[name, "test"]).mean())

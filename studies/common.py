@@ -52,9 +52,9 @@ def describe(values: Any) -> str:
     return f"{np.mean(values):.4f}{spread}"
 
 
-def listed(values: Mapping[Any, Any]) -> str:
+def list_values(values: Mapping[Any, Any]) -> str:
     """Return names with their numbers as text."""
-    return ", ".join(f"{_short(name)} {describe(each)}" for name, each in values.items())
+    return ", ".join(f"{_short(name)}: {describe(each)}" for name, each in values.items())
 
 
 def _short(key: Any) -> Any:
@@ -76,7 +76,7 @@ def compare(
     return tie if abs(gain) <= 2 * noise else lower if gain > 0 else higher
 
 
-def draw(
+def plot(
     run: Run,
     kind: str,
     title: str,

@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold
 from pegasos.kernels import Gaussian
 from pegasos.studies import Run, Study, judge
 from studies import usps
-from studies.common import Array, Split, collect_errors, draw, read_printed
+from studies.common import Array, Split, collect_errors, plot, read_printed
 
 LAMS = (1e-10, 1e-5, 1e-3, 1e-1, 1e5)
 STEPS = (250, 500, 1000, 3500, 7438)
@@ -44,7 +44,7 @@ def run_study(run: Run) -> None:
     for norm in NORMS:
         for title, side in (("Training", "train"), ("Test", "test")):
             means = {(lam, T): errors[side, norm, T][lam].mean() for lam in LAMS for T in STEPS}
-            draw(run, "heatmap", f"{title} error, {norm}", ("λ", "T", "error"), means)
+            plot(run, "heatmap", f"{title} error, {norm}", ("λ", "T", "error"), means)
         _check_lams(run, errors, norm)
         _check_steps(run, errors, norm)
     _compare_norms(run, errors)
@@ -90,8 +90,8 @@ def _can_be_lowest(line: Line) -> bool:
     return bool(line[1e5].mean() - rows.mean(axis=1).min() <= 2 * spread)
 
 
-def _words(line: Line) -> str:
-    return ", ".join(f"λ = {lam:g} {line[lam].mean():.4f}" for lam in LAMS)
+def _list_errors(line: Line) -> str:
+    return ", ".join(f"λ = {lam:g}: {line[lam].mean():.4f}" for lam in LAMS)
 
 
 def _check_lams(run: Run, errors: Errors, norm: str) -> None:
@@ -99,7 +99,8 @@ def _check_lams(run: Run, errors: Errors, norm: str) -> None:
     run.claim(
         f"at T = 250 (training) and T = 3500 the lowest error is at λ = 1e5 ({norm})",
         "possible" if _can_be_lowest(early) and _can_be_lowest(late) else "impossible",
-        f"training errors at T = 250: {_words(early)}; test errors at T = 3500: {_words(late)}",
+        f"training errors at T = 250: {_list_errors(early)}; test errors at T = 3500: "
+        f"{_list_errors(late)}",
     )
     train, test = ([errors[side, norm, T] for T in STEPS[:3]] for side in ("train", "test"))
     falls = all(_lowest(lines[2]) < _lowest(lines[0]) for lines in (train, test))
@@ -136,7 +137,7 @@ def _check_steps(run: Run, errors: Errors, norm: str) -> None:
 def _compare_norms(run: Run, errors: Errors) -> None:
     """Compare the norms by what the report says."""
     late = {norm: errors["test", norm, 3500][1e5].mean() for norm in NORMS}
-    words = "; ".join(f"{norm}: {_words(errors['test', norm, STEPS[-1]])}" for norm in NORMS)
+    words = "; ".join(f"{norm}: {_list_errors(errors['test', norm, STEPS[-1]])}" for norm in NORMS)
     run.claim(
         "the printed code's norm of order 1 fits what the report says better than the Euclidean "
         "norm",

@@ -12,7 +12,7 @@ from pegasos.kernels import Exponential, Gaussian, Polynomial
 from pegasos.studies import Run, Study
 from pegasos.studies.judging import central_interval
 from studies import usps
-from studies.common import Array, Split, collect_errors, draw, listed, read_printed
+from studies.common import Array, Split, collect_errors, list_values, plot, read_printed
 
 #: Errors or seconds by kernel, λ and T.
 Table = dict[tuple[str, float, str], Any]
@@ -65,7 +65,7 @@ def run_study(run: Run) -> None:
     means = {key: float(values.mean()) for key, values in errors.items()}
     for kernel in KERNELS:
         lines = {(lam, STEPS[T]): means[kernel, lam, T] for lam in LAMS for T in STEPS}
-        draw(run, "lines", f"Error against T, {kernel}", ("λ", "T", "error"), lines)
+        plot(run, "lines", f"Error against T, {kernel}", ("λ", "T", "error"), lines)
     _check_errors(run, means, seconds)
     _check_times(run, means, seconds)
     _check_slips(run, errors["gaussian 2", 1e-5, "2m"])
@@ -87,7 +87,7 @@ def _check_errors(run: Run, means: Table, seconds: Table) -> None:
     run.claim(
         "nearly every kernel gets below 0.05 then, only the linear one does not",
         all((error < 0.05) == (kernel != "polynomial 1") for kernel, error in ends.items()),
-        listed(ends),
+        list_values(ends),
     )
     best = min(KERNELS, key=lambda kernel: ends[kernel])
     slowest = max(KERNELS, key=lambda kernel: seconds[kernel, 1e-5, "2m"])

@@ -16,7 +16,7 @@ from pegasos.program.tables.named_sets import find_data_file
 from pegasos.studies import Run, Study, judge
 from pegasos.studies.results import EXACT, JudgedNumber
 from studies import usps
-from studies.common import FOLDER, Array, Split, collect_errors, draw, listed, read_printed
+from studies.common import FOLDER, Array, Split, collect_errors, list_values, plot, read_printed
 
 Cell = tuple[str, float, int]
 Cells = dict[Cell, float]
@@ -103,7 +103,7 @@ def run_study(run: Run) -> None:
     _judge_cells(run, cells)
     for kernel in KERNELS:
         errors = {(lam, T): cells[kernel, lam, T] for lam in LAMS for T in STEPS}
-        draw(run, "heatmap", f"Error, {kernel}", ("λ", "T", "error"), errors)
+        plot(run, "heatmap", f"Error, {kernel}", ("λ", "T", "error"), errors)
     _check_lams(run, cells)
     _check_kernels(run, cells)
     _measure_times(run)
@@ -171,7 +171,7 @@ def _check_lams(run: Run, cells: Cells) -> None:
         for kernel in KERNELS
     }
     reacts = {kernel for kernel, spread in spreads.items() if spread >= 2 * SMALL}
-    words = f"largest range over λ from T = 10,000 on: {listed(spreads)}"
+    words = f"largest range over λ from T = 10,000 on: {list_values(spreads)}"
     run.claim(
         "λ hardly matters for polynomials except degree 2",
         reacts & {*POLYNOMIALS} == {"polynomial 2"} or "holds in part",
@@ -275,7 +275,7 @@ def _measure_times(run: Run) -> None:
         for steps in STEPS
     }
     caption = "One fold, ten classes, λ = 1e-3, the kernel matrix included."
-    draw(run, "lines", "Run time against T", ("kernel", "T", "seconds"), seconds, caption)
+    plot(run, "lines", "Run time against T", ("kernel", "T", "seconds"), seconds, caption)
     ratios = [seconds["gaussian 2", T] / seconds["polynomial 3", T] for T in STEPS]
     run.claim(
         "training with the Gaussian takes significantly longer at every T",
@@ -311,7 +311,7 @@ def _time_loops(run: Run) -> None:
         seconds["plain Python", steps] = _seconds(_plain_loop, X, signs, steps)
         seconds["this project", steps] = _seconds(model.fit, X, signs)
     caption = "One binary classifier on 1000 rows, Gaussian of variance 2."
-    draw(run, "lines", "A plain loop and ours", ("loop", "T", "seconds"), seconds, caption)
+    plot(run, "lines", "A plain loop and ours", ("loop", "T", "seconds"), seconds, caption)
 
 
 STUDY = Study("usps_kernels", "Seven kernels, seven λ, five T on USPS", "usps", PROTOCOL, run_study)
