@@ -1,9 +1,9 @@
 """Base classes of kernels: similarities of rows, elementwise maps of inner products or distances.
 
 The domain of every kernel: finite rows, dense or CSR, float32 or float64 (kept); other numbers
-become float64. Parameters are validated when a kernel is used, not when it is built: scikit-learn's
-clone and set_params expect that a constructor only stores what it is given. The kernels themselves
-are in `kernels`.
+become float64. Parameters are validated when a kernel is used, not when it is built:
+scikit-learn's clone and set_params expect that a constructor only stores what it is given. The
+kernels themselves are in `kernels`.
 """
 
 from __future__ import annotations

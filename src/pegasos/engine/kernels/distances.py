@@ -33,22 +33,23 @@ TILE_PRODUCTS = 2**30
 TILE_ABSOLUTES = 2**28
 # Numbers of a float64 work array while single pairs are computed (2 MB).
 CHUNK = 2**18
-# The relative accuracy asked of squared distances: half of the digits of float32; in float64 enough
-# that it does not matter which rows happen to be centred together.
+# The relative accuracy asked of squared distances: half of the digits of float32; in float64
+# enough that it does not matter which rows happen to be centred together.
 ACCURACY = {"float32": 2.0**-11.5, "float64": 2.0**-36}
 # Above this share of near pairs a whole tile by differences is cheaper than gathering the rows of
 # each pair.
 MANY = 1 / 16
-# Measured: the product of densified rows overtakes the sparse one at density 0.03 (300 features) to
-# 0.08 (3000).
+# Measured: the product of densified rows overtakes the sparse one at density 0.03 (300 features)
+# to 0.08 (3000).
 DENSE_ENOUGH = 1 / 16
 
 
 class Pairs:
     """Inner products, squared Euclidean or Manhattan distances between rows, computed tile by tile.
 
-    x.z, ||x - z||^2 or ||x - z||_1 for the rows x of X and z of Z (Z None: of X), which are both dense (2-D) or CSR,
-    float32 or float64, finite. Results have X's dtype; equal rows have distance exactly 0.
+    x.z, ||x - z||^2 or ||x - z||_1 for the rows x of X and z of Z (Z None: of X), which are both
+    dense (2-D) or CSR, float32 or float64, finite. Results have X's dtype; equal rows have
+    distance exactly 0.
 
     >>> Pairs("squared", np.array([[0.0, 0.0], [3.0, 4.0]])).tile(slice(None), slice(None))
     array([[ 0., 25.],
@@ -295,9 +296,10 @@ def _complete_squares(
 
     These are the pairs with ||a - b||^2 <= bound (||a||^2 + ||b||^2).
 
-    The product's rounding error is about eps (||a||^2 + ||b||^2), so that with bound = eps / ACCURACY all
-    values above the bound have about that relative accuracy (measured: at worst 9e-4 in float32). Equal
-    rows and negative results are always below it, so that nothing has to be clipped at 0.
+    The product's rounding error is about eps (||a||^2 + ||b||^2), so that with bound = eps /
+    ACCURACY all values above the bound have about that relative accuracy (measured: at worst 9e-4
+    in float32). Equal rows and negative results are always below it, so that nothing has to be
+    clipped at 0.
     """
     counts = np.empty(len(products), dtype=np.int64)
     with announced("distances", products.dtype):

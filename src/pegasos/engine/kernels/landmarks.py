@@ -127,11 +127,12 @@ def _by_leverage(columns: Columns, count: int, generator: np.random.Generator) -
 
 
 def pursue(columns: Columns, coefficients: Array, count: int) -> Array:
-    """Choose rows that represent the functions f_c = Σ_i c_i K(x_i, ·), by orthogonal least squares.
+    """Choose rows that represent functions f_c = Σ_i c_i K(x_i, ·), by orthogonal least squares.
 
-    The next row takes most of what is left of all functions together: Σ_c r_c(x_i)²/d_i, where r_c = f_c minus its projection
-    onto the rows chosen, and d_i is the squared length of what K(x_i, ·) has beyond them. Fewer than `count` where the rows that
-    are left add nothing. Time in proportion to rows x count², and rows² once.
+    The next row takes most of what is left of all functions together: Σ_c r_c(x_i)²/d_i, where
+    r_c = f_c minus its projection onto the rows chosen, and d_i is the squared length of what
+    K(x_i, ·) has beyond them. Fewer than `count` where the rows that are left add nothing. Time
+    in proportion to rows x count², and rows² once.
     """
     left = _values(columns, coefficients)
     beyond, chosen = columns.diagonal.copy(), list[int]()

@@ -29,8 +29,8 @@ Width = float | str
 class Polynomial(Kernel):
     """The polynomial kernel (coef0 + gamma x.z)^degree, degree a whole number >= 1.
 
-    gamma "scale" is 1/(n_features X.var()), as in SVC (1 where X is constant). With coef0 < 0 it is
-    not positive semidefinite.
+    gamma "scale" is 1/(n_features X.var()), as in SVC (1 where X is constant). With coef0 < 0 it
+    is not positive semidefinite.
 
     >>> Polynomial(degree=2)([[1.0, 2.0]], [[3.0, 4.0]])
     array([[144.]])
@@ -292,7 +292,8 @@ def as_kernel(spec: Any) -> Kernel | None:
 
 #: Evenly spaced rows that are compared.
 SAMPLE = 256
-#: A similarity below which rows are strangers, and as far from 1 they are alike; the share of pairs
+#: A similarity below which rows are strangers, and as far from 1 they are alike; the share of
+#: pairs
 #: that does not count.
 ALMOST_NOTHING, FEW_PAIRS = 1e-6, 1e-3
 
@@ -304,8 +305,8 @@ class CollapsedKernelWarning(UserWarning):
 def warn_if_collapsed(kernel: Kernel, X: Any) -> None:
     """Warn if to this kernel all of 256 rows are alike, or each is like itself only.
 
-    Judged by K(x, z) / sqrt(K(x, x) K(z, z)) over distinct rows: >= 99.9 % below 1e-6, or all above
-    1 - 1e-6.
+    Judged by K(x, z) / sqrt(K(x, x) K(z, z)) over distinct rows: >= 99.9 % below 1e-6, or all
+    above 1 - 1e-6.
 
     >>> from pegasos.kernels import Gaussian
     >>> with warnings.catch_warnings(record=True) as caught:

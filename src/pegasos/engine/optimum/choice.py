@@ -1,9 +1,9 @@
 """Choose the solver for a problem: the first method of the table that applies, then its fallback.
 
 SDCA walks epochs of coordinate ascent where these are worth while; the table says which method
-takes over from them, and when. Every choice is made for one predictor by itself, so that it is the
-same in a fit as in a sweep over many. `plan_.method` names the row, and docs/architecture.md shows
-the table.
+takes over from them, and when. Every choice is made for one predictor by itself, so that it is
+the same in a fit as in a sweep over many. `plan_.method` names the row, and docs/architecture.md
+shows the table.
 """
 
 from __future__ import annotations
@@ -103,7 +103,8 @@ class Method:
     fallback: str | None = None
 
 
-# -- conditions ------------------------------------------------------------------------------------
+# -- conditions
+# ------------------------------------------------------------------------------------
 
 
 def _has_few_features(problem: Problem) -> bool:
@@ -147,7 +148,8 @@ dense_enough = Condition(
 )
 
 
-# -- solvers behind one signature ------------------------------------------------------------------
+# -- solvers behind one signature
+# ------------------------------------------------------------------
 
 
 def on_features(solve: Callable[..., Sequence[Optimum | None]], starts: bool = False) -> Solve:
@@ -209,7 +211,8 @@ def _newton_cg(problem: Problem, targets: list[Target], start: Any) -> list[Opti
     return [*solve_logistic_iteratively(problem.rows, targets, *given)]
 
 
-# -- the table -------------------------------------------------------------------------------------
+# -- the table
+# -------------------------------------------------------------------------------------
 
 
 def _sets_skip_epochs(problem: Problem, target: Target) -> bool:
@@ -223,7 +226,8 @@ def _patience_of_sets(problem: Problem) -> float:
 
 
 NO_EPOCHS = Epochs("none", are_skipped=lambda problem, target: True)
-#: A method takes over if its time is less than that of the epochs still needed: 4 for working sets,
+#: A method takes over if its time is less than that of the epochs still needed: 4 for working
+#: sets,
 #: shrinking, and Newton-CG on features (an epoch takes the time of some twenty products), 30 for
 #: Newton-CG on a kernel.
 FOUR_EPOCHS = Epochs("while at most 4 more are needed", lambda problem: 4.0)

@@ -5,9 +5,10 @@ r = β - c as in `newton_cg` and W = D½
 
     δ = r - W v,   (I + W K W) v = W K r
 
-A free intercept has its best value at any time, and its direction W is projected out of the system.
-Plain conjugate gradients need about as many products as the root of the largest eigenvalue. Where
-that takes long, a low-rank factor of K preconditions them, by Woodbury's identity.
+A free intercept has its best value at any time, and its direction W is projected out of the
+system. Plain conjugate gradients need about as many products as the root of the largest
+eigenvalue. Where that takes long, a low-rank factor of K preconditions them, by Woodbury's
+identity.
 
 References
 ----------
@@ -36,7 +37,8 @@ from pegasos.engine.runtime.threads import blas_threads, run_each, slices
 Array = np.ndarray[Any, Any]
 Precondition = Callable[[Array, Array], Array]
 
-#: The first rank of a factor of K, which is doubled up to the largest; the memory that it may take,
+#: The first rank of a factor of K, which is doubled up to the largest; the memory that it may
+#: take,
 #: and the triangles made of it.
 FIRST_RANK, LARGEST_RANK, FACTOR_BYTES = 128, 1024, 2**28
 #: Iterations before a better preconditioner is made, and with the best one.
@@ -46,8 +48,8 @@ LEAST_PATIENCE, MOST_ITERATIONS = 6, 300
 class System:
     """Positive definite systems A v = b, one per row of the arrays, solved in step.
 
-    A system counts as solved when its residual ρ has ‖ρ‖²/2 below `gaps`, or below the share `left` of
-    the decrease of the quadratic model. The gap after the step is about ‖ρ‖²/2.
+    A system counts as solved when its residual ρ has ‖ρ‖²/2 below `gaps`, or below the share
+    `left` of the decrease of the quadratic model. The gap after the step is about ‖ρ‖²/2.
     """
 
     def __init__(self, right: Array, rows: int, gaps: Array, left: Array) -> None:
@@ -174,8 +176,8 @@ class KernelSystems:
         """Return how many iterations take about as long as making the next preconditioner.
 
         So all takes at most about twice the time of the best choice. An iteration multiplies m x
-        width numbers and waits for memory; rank r takes m r² multiplications from cache, which are
-        six times as fast, twice.
+        width numbers and waits for memory; rank r takes m r² multiplications from cache, which
+        are six times as fast, twice.
         """
         if self.factor is not None and self.factor.full:
             return MOST_ITERATIONS

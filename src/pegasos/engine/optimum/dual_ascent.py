@@ -24,8 +24,9 @@ Array = np.ndarray[Any, Any]
 class DualAscent(EpochSolver):
     """Dual ascent for all predictors (classes x λ), each until its relative gap is at most `tol`.
 
-    `codes` and `weights` (ω) belong to the training rows, in the order of the walk's members. A predictor
-    solved by the exact solver is kept in `solved`; its column rests unless other predictors share it.
+    `codes` and `weights` (ω) belong to the training rows, in the order of the walk's members. A
+    predictor solved by the exact solver is kept in `solved`; its column rests unless other
+    predictors share it.
     """
 
     def __init__(
@@ -171,7 +172,7 @@ class DualAscent(EpochSolver):
             self.walk.refresh(np.unique(self.member_columns()[walking]))
 
     def predictors(self) -> tuple[Array, Array]:
-        """Return dual coefficients (or weights) and biases of predictors, as when they were done."""
+        """Return dual coefficients (or weights) and biases of predictors, as of their end."""
         if len(self.solved) == self.done.size:  # all columns are solved
             found = [self.solved[member] for member in range(self.done.size)]
             vectors = np.stack([self._all_rows(optimum.vector) for optimum in found])

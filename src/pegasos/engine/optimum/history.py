@@ -16,7 +16,7 @@ MOST_POINTS = 40
 
 
 def short_course(courses: Sequence[Array], primal: Array, dual: Array) -> Array:
-    """Iteration, mean objective and mean bound (points x 3), of predictors whose P and D went these ways (steps x 2 each).
+    """Return iteration, mean objective and mean bound (points x 3) of several predictors.
 
     Who has arrived stays there while others go on. All end with `primal` and `dual`, which are
     certified.

@@ -47,8 +47,8 @@ class KernelOperator:
     def scores(self, coefficients: Array, exact: bool = False) -> Array:
         """Return (K + constant)·c of all members, for columns c of float64.
 
-        Products with a kernel are in the dtype of the rows unless they are to be exact, those with
-        explicit features, which sum twice, are always in float64.
+        Products with a kernel are in the dtype of the rows unless they are to be exact, those
+        with explicit features, which sum twice, are always in float64.
         """
         check_interruption()
         rounds = self.rows.dual and not exact
@@ -78,10 +78,9 @@ class KernelOperator:
 
 
 class Factor:
-    """L (rank x m) with LᵀL ≈ K: a Cholesky factor of pivots that are drawn by what they still lack (Chen and others, 2022).
+    """L (rank x m) with LᵀL ≈ K: a Cholesky factor with pivots drawn by their remainders.
 
-    Drawn rather than taken greedily: the largest remainders alone are often outliers. Fixed seed,
-    so always the same rows.
+    The largest remainders alone are often outliers. The seed is fixed.
     """
 
     def __init__(self, kernel_rows: Callable[[Array], Array], diagonal: Array, most: int) -> None:

@@ -1,15 +1,15 @@
 """Newton-CG for the logistic loss, on kernels and on sparse features.
 
 With the scores s of w let β_i = y_i C_i σ(-y_i s_i) and D_i = C_i σ(s_i) σ(-s_i). The gradient is
--r = w - Σ β_i x_i, and Newton's step δ solves (I + Σ D_i x_i x_iᵀ) δ = r. The gap of the pair (w, y
-β) is ‖r‖²/2 exactly, and what conjugate gradients leave of the residual ρ leaves ‖ρ‖²/2 of the next
-gap, as far as F is quadratic: that is when to stop them.
+-r = w - Σ β_i x_i, and Newton's step δ solves (I + Σ D_i x_i x_iᵀ) δ = r. The gap of the pair (w,
+y β) is ‖r‖²/2 exactly, and what conjugate gradients leave of the residual ρ leaves ‖ρ‖²/2 of the
+next gap, as far as F is quadratic: that is when to stop them.
 
 Large C is reached in stages, each ten times the last: fewer steps, and no coefficients that are
 much larger than necessary, whose scores would lose their digits to rounding.
 
-Predictors are either weights w of sparse features (`WeightSpace`) or combinations of rows w = Σ c_i
-φ(x_i) (`KernelSpace`). Each space evaluates certificates and solves for Newton steps.
+Predictors are either weights w of sparse features (`WeightSpace`) or combinations of rows w = Σ
+c_i φ(x_i) (`KernelSpace`). Each space evaluates certificates and solves for Newton steps.
 
 References
 ----------
@@ -41,9 +41,11 @@ from pegasos.engine.runtime.interruption import check_interruption, deadline_rea
 
 Array = np.ndarray[Any, Any]
 
-#: Steps without progress, each solved more exactly than the last, after which a target is given up.
+#: Steps without progress, each solved more exactly than the last, after which a target is given
+#: up.
 PATIENCE = 3
-#: Share of the model's decrease that conjugate gradients may leave, and share of the gap asked for.
+#: Share of the model's decrease that conjugate gradients may leave, and share of the gap asked
+#: for.
 LEFT_OF_MODEL, LEFT_OF_GAP = 0.05, 0.2
 #: C·K_ii of the first stage, the ratio of C in successive stages, and the relative gap that ends
 #: one.
@@ -68,8 +70,8 @@ def solve_logistic_iteratively(
 ) -> list[Optimum]:
     """Return the optimum of each target to a relative gap of `tol`, as combinations of any rows.
 
-    The rows' dtype or a deadline may leave a larger gap, which the optimum then states. All targets go
-    in step, with one product of K for all of them.
+    The rows' dtype or a deadline may leave a larger gap, which the optimum then states. All
+    targets go in step, with one product of K for all of them.
     """
     if not targets:
         return []
@@ -90,8 +92,9 @@ def solve_logistic_sparsely(
 ) -> list[Optimum]:
     """Return the weights of each target on CSR rows, to a relative gap of `tol` if possible.
 
-    A free intercept is not supported. An epoch of coordinate ascent takes the time of ten or twenty
-    products on one core, and these use all of them: from some thousand rows on no epoch comes first.
+    A free intercept is not supported. An epoch of coordinate ascent takes the time of ten or
+    twenty products on one core, and these use all of them: from some thousand rows on no epoch
+    comes first.
     """
     space = WeightSpace(X if members is None else X[members], intercept is Intercept.AUGMENTED)
     found = []
@@ -181,8 +184,8 @@ class WeightSpace:
         for k, state in enumerate(states):
             system = _WeightSystem(self, state, gaps[k : k + 1], left[k : k + 1])
             # The diagonal itself serves words, few of which are in most rows, but it tears apart
-            # columns that belong together, as those of rows of length one and the constant feature
-            # do. Measured: powers of 1/2 to 4/5 serve both.
+            # columns that belong together, as those of rows of length one and the constant
+            # feature do. Measured: powers of 1/2 to 4/5 serve both.
             inverse = (1.0 + self.squares(state.curvature)) ** (-2.0 / 3.0)
             system.iterate(np.arange(1), partial(_scaled, inverse), MOST_ITERATIONS)
             move, scores = system.solution[0], system.scores[0]

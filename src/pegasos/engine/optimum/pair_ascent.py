@@ -58,9 +58,10 @@ class PairResult:
 class PairAscent(Solver):
     """The predictors of all pairs (pairs x λ), read as predictors over all rows.
 
-    A pair is a column in which the other rows have the bound 0. Its solver sees its own rows only, so
-    that its cost does not depend on the others, and is dropped once `last` is reached: the kernel
-    values of two pairs at most (one per thread) are held at a time, next to those of all rows.
+    A pair is a column in which the other rows have the bound 0. Its solver sees its own rows
+    only, so that its cost does not depend on the others, and is dropped once `last` is reached:
+    the kernel values of two pairs at most (one per thread) are held at a time, next to those of
+    all rows.
 
     Parameters
     ----------

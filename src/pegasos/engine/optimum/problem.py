@@ -1,9 +1,9 @@
 """Interface between problems and exact solvers.
 
 With C_i = ω_i/(λ Σω) the problem is, in units of λ: minimize F(w, b) = ‖w‖²/2 [+ b²/2] + Σ C_i
-ℓ(y_i (w·x_i + b)). Its dual: maximize G(a) = Σ d(a_i, C_i) - ‖Σ a_i y_i x_i‖²/2 [- (Σ a_i y_i)²/2]
-over 0 <= a_i <= u(C_i). The terms in brackets are there for an intercept that is a constant
-feature; a free one has neither of them, and asks for Σ a_i y_i = 0 instead.
+ℓ(y_i (w·x_i + b)). Its dual: maximize G(a) = Σ d(a_i, C_i) - ‖Σ a_i y_i x_i‖²/2 [- (Σ a_i
+y_i)²/2] over 0 <= a_i <= u(C_i). The terms in brackets are there for an intercept that is a
+constant feature; a free one has neither of them, and asks for Σ a_i y_i = 0 instead.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Course = tuple[tuple[float, float], ...]
 
 
 class Intercept(Enum):
-    """Kind of intercept: none, the weight of a constant feature (regularized), or free (not regularized)."""
+    """Kind of intercept: none, weight of a constant feature (regularized), or free."""
 
     NONE = "none"
     AUGMENTED = "augment"
@@ -35,10 +35,13 @@ class Intercept(Enum):
 
 @dataclass(frozen=True)
 class Held:
-    """Rows of the hinge loss that are held at a_i = C_i and whose loss is taken as C_i (1 - m_i), whatever their margin m_i.
+    """Rows of the hinge loss that are held at a_i = C_i; their loss is C_i (1 - m_i) at any margin.
 
-    vector  Σ C_i y_i x_i, with Σ C_i y_i last if there is a constant feature;  total  Σ C_i
-    scale   F at a known point: gaps are shares of it, as what is left of F here may be less than nothing
+    Parameters
+    ----------
+    vector : Σ C_i y_i x_i, with Σ C_i y_i last if there is a constant feature.
+    total : Σ C_i.
+    scale : F at a known point: gaps are shares of it, as F without these rows may be negative.
     """
 
     vector: Array
@@ -48,9 +51,9 @@ class Held:
 
 @dataclass(frozen=True)
 class Target:
-    """One predictor to be solved: labels ±1 and C_i of the m training rows (float64; C_i = 0: the row is ignored).
+    """One predictor to be solved: labels ±1 and C_i of the m training rows (0: the row is ignored).
 
-    held  other rows that are decided already (for methods that take them; not with a free intercept)
+    `held` are other rows that are decided already (not with a free intercept).
     """
 
     labels: Array
@@ -77,14 +80,16 @@ class Target:
 class Optimum:
     """A predictor and its certificate.
 
-    vector  w (explicit features), or coefficients c with w = Σ c_i φ(x_i) over the m training rows (kernels); float64
-    bias    b, 0 without an intercept
-    dual    a, feasible: inside its box, and Σ a_i y_i = 0 for a free intercept
-    primal  F(w, b), exact for this very vector and bias;  bound  G(a) <= min F, exact for this very a
-    rounds  iterations of the method
-    course  F and G after each of them, as the method saw them on its way
-    scores  those of all rows that the method was given, where it has them anyway
-    method  the name of the method that succeeded
+    Parameters
+    ----------
+    vector : w (explicit features), or coefficients c with w = Σ c_i φ(x_i) (kernels), in float64.
+    bias : b, 0 without an intercept.
+    dual : a, inside its box, with Σ a_i y_i = 0 for a free intercept.
+    primal, bound : F(w, b) of this vector and bias, and G(a) <= min F, both exact.
+    rounds : iterations of the method.
+    course : F and G after each iteration, as the method computed them.
+    scores : scores of all rows that the method was given, where it has them.
+    method : the name of the method that succeeded.
     """
 
     vector: Array
@@ -99,7 +104,7 @@ class Optimum:
 
     @property
     def relative(self) -> float:
-        """(F - G)/F, 0 where F is 0."""
+        """The relative gap (F - G)/F, 0 where F is 0."""
         return (self.primal - self.bound) / self.primal if self.primal > 0 else 0.0
 
 
@@ -162,6 +167,7 @@ class Certificate:
 
     @property
     def gap(self) -> Array:
+        """P - D."""
         return self.primal - self.dual
 
     @property
@@ -184,9 +190,9 @@ def certificate_of(
 ) -> Certificate:
     """Return P and D of each predictor k with λ = lams[k] and labels signs[k].
 
-    w = Σ coefficients·x has these scores. Predictor k is column columns[k] of scores (plus bias[column])
-    and of coefficients; signs and weights belong to the training rows `rows`. By default predictor k is
-    column k, without a bias, on all rows.
+    w = Σ coefficients·x has these scores. Predictor k is column columns[k] of scores (plus
+    bias[column]) and of coefficients; signs and weights belong to the training rows `rows`. By
+    default predictor k is column k, without a bias, on all rows.
     """
     primal, dual = np.empty(len(lams)), np.empty(len(lams))
     bias = np.zeros(len(scores)) if bias is None else bias
@@ -256,8 +262,8 @@ def stretched(
 ) -> tuple[float, float]:
     """Return the factor t for which t (w, b) has the least F, after `times` bisections, and that F.
 
-    Where nearly all margins are almost 1 and C is large, a slightly longer w has no loss. The slope
-    t ‖w‖² - Σ C_i u_i over t u_i < 1, where u_i = y_i (w·x_i + b), increases with t.
+    Where nearly all margins are almost 1 and C is large, a slightly longer w has no loss. The
+    slope t ‖w‖² - Σ C_i u_i over t u_i < 1, where u_i = y_i (w·x_i + b), increases with t.
     """
     low, high, t = 0.0, 2.0, 1.0
     for _ in range(times):

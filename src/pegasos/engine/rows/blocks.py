@@ -1,8 +1,8 @@
-"""Rows of explicit features in blocks: a method maps a function over the blocks and sees only the sums, in a fixed order.
+"""Rows of explicit features in blocks, over which methods map functions and sum the results.
 
-What belongs to a row (labels, bounds, coefficients, margins) stays with its block, and nothing but
-sums (vectors and matrices as wide as the features) leaves it. So a method written this way needs no
-more to run where each block lives on another machine.
+What belongs to a row (labels, bounds, coefficients, margins) stays with its block, and nothing
+but sums (vectors and matrices as wide as the features) leaves it. So a method written this way
+needs no more to run where each block lives on another machine.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Block:
         return is_thin(self._rows)
 
     def rows(self) -> Array:
-        """The rows as float64, to be read before this thread asks another block for its rows."""
+        """Return the rows as float64, which this thread's next call for any block overwrites."""
         if isinstance(self._rows, np.ndarray) and self._rows.dtype == np.float64:
             return self._rows
         out = self.buffer("rows")
@@ -71,11 +71,11 @@ class Block:
         return out
 
     def whole(self) -> Array | None:
-        """The rows as float64; None where they are thin: then what is stored of them is multiplied."""
+        """Return the rows as float64; None for thin rows, whose stored numbers are multiplied."""
         return None if self.thin else self.rows()
 
     def take(self, index: Array) -> Any:
-        """Chosen rows as they are given."""
+        """Return chosen rows as they are stored."""
         return self._rows[index]
 
     def buffer(self, name: str, dtype: Any = np.float64) -> Array:
@@ -83,7 +83,7 @@ class Block:
         return self._buffers.take(name, (self.count, self.width), dtype)
 
     def scores(self, rows: Any, vector: Array) -> Array:
-        """vector·x, to which the last element of a vector that is longer than the rows is added; without `rows` as `products`."""
+        """Return vector·x, plus the last element of a vector longer than the rows."""
         if rows is None:
             return np.asarray(self.products(vector[None])[0])
         scores: Array = (rows @ vector[: self.width].astype(rows.dtype, copy=False)).astype(
@@ -94,7 +94,7 @@ class Block:
         return scores
 
     def products(self, vectors: Array, rows: Array | None = None) -> Array:
-        """vectors·x (vectors x rows), to which the last elements of vectors that are longer than the rows are added.
+        """Return vectors·x (vectors x rows), plus last elements of vectors longer than the rows.
 
         Without `rows` CSR rows are multiplied as they are.
         """
@@ -111,7 +111,7 @@ class Block:
         return scores
 
     def combine(self, rows: Any, weights: Array, out: Array) -> None:
-        """out[k] = Σ weights[k, i] x_i, with Σ weights[k, i] last if out is wider than the rows.
+        """Compute out[k] = Σ weights[k, i] x_i, and Σ weights[k, i] last if out is wider.
 
         Without `rows` CSR rows are multiplied as they are.
         """
@@ -129,9 +129,9 @@ class Block:
         return self._rows if sparse.issparse(self._rows) else self.rows()
 
     def squares(self, rows: Array | None, weights: Array, out: Array, precise: bool) -> None:
-        """out[...] = Σ weights_i x_i x_iᵀ (weights >= 0), with a constant feature if out is wider than the rows.
+        """Compute Σ weights_i x_i x_iᵀ (weights >= 0), with a constant feature if out is wider.
 
-        Not precise: products in float32, twice as fast, which serves for a direction as long as its steps are good.
+        Products in float32 (not `precise`) take half the time, and serve for a direction.
         Without `rows` pairs of stored numbers of CSR rows are multiplied.
         """
         if rows is None:
@@ -158,7 +158,7 @@ class Block:
 
 
 class RowBlocks:
-    """Blocks of a fixed number of rows, mapped in threads; inside `with` BLAS is held to one thread, so that bits are the same.
+    """Blocks of a fixed number of rows, mapped in threads inside `with`, with the same bits.
 
     >>> with RowBlocks(np.arange(6.0).reshape(3, 2)) as blocks:
     ...     blocks.map_sum(lambda block, by: Part((by * block.rows().sum(axis=0),)), 10.0).sums
@@ -190,7 +190,7 @@ class RowBlocks:
         self._stack.close()
 
     def map_sum(self, work: Callable[..., Part], *arguments: Any) -> Part:
-        """work(block, *arguments) for all blocks, and the sums over them, always taken in the same order."""
+        """Return the sums of work(block, *arguments) over all blocks, in their order."""
         total: Part | None = None
         for part in self._parts(work, arguments):
             total = part if total is None else _joined(total, part)
@@ -202,7 +202,7 @@ class RowBlocks:
     def map_join(
         self, work: Callable[..., Any], join: Callable[[list[Any]], Any], *arguments: Any
     ) -> Any:
-        """join of work(block, *arguments) for all blocks, in their order."""
+        """Return join of work(block, *arguments) for all blocks, in their order."""
         found = []
         for part in self._parts(work, arguments):
             found.append(part)
@@ -226,8 +226,8 @@ class RowBlocks:
 
 
 def _block_rows(width: int) -> int:
-    # a block of wide rows has at least twice as many rows as features: its d x d product costs more
-    # than adding it does
+    # a block of wide rows has at least twice as many rows as features: its d x d product costs
+    # more than adding it does
     return max(min(BLOCK_NUMBERS // max(1, width), MOST_ROWS), 2 * width)
 
 
@@ -243,7 +243,7 @@ def sample_of(count: int, size: int) -> Array:
 
 
 def workspace(together: int, rows: int, width: int, itemsize: int) -> int:
-    """Return the bytes beside X of passes for so many predictors at once: rows gathered, matrices, blocks."""
+    """Return the bytes beside X of passes for so many predictors: copied rows, matrices, blocks."""
     # 1,000 x 200 rows and two predictors took 20 MB on two threads, of 22 MB that this allows
     matrices = 12 * (width + 1) ** 2 * (together * (WAVE * blas_threads() + 5) + 8)
     blocks = 8 * (4 * width + 16) * _block_rows(width) * blas_threads()
@@ -251,12 +251,12 @@ def workspace(together: int, rows: int, width: int, itemsize: int) -> int:
 
 
 def is_thin(X: Any) -> bool:
-    """Whether these rows are sparse, and enough so."""
+    """Tell whether rows are sparse enough to multiply stored numbers alone."""
     return bool(sparse.issparse(X)) and THIN * X.nnz <= X.shape[0] * X.shape[1]
 
 
 def pairs(rows: Any, weights: Array, out: Array) -> Array:
-    """out[...] = Σ weights_i u_i u_iᵀ of CSR rows; answers Σ weights_i u_i."""
+    """Compute Σ weights_i u_i u_iᵀ of CSR rows, and return Σ weights_i u_i."""
     sums = np.zeros(rows.shape[1])
     out[:] = 0.0
     _add_pairs(rows.indptr, rows.indices, rows.data, weights, out, sums)
@@ -269,7 +269,7 @@ def pairs(rows: Any, weights: Array, out: Array) -> Array:
 def _add_pairs(
     ends: Array, columns: Array, values: Array, weights: Array, out: Array, sums: Array
 ) -> None:
-    """The lower half of the matrix: every pair of stored numbers of a row, once."""
+    """Add every pair of stored numbers of a row, once, to the lower half of the matrix."""
     for i in range(weights.size):
         for p in range(ends[i], ends[i + 1]):
             column, scaled = columns[p], weights[i] * values[p]

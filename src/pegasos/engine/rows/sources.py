@@ -7,9 +7,9 @@ A walk asks four things of rows, always for a block of drawn examples `index`:
     add      the changes of a block to the weights
     diagonal K_ii
 
-In the primal the weights are the vectors V (columns x features). In the dual they are the scores of
-all rows, F = A·K (columns x rows): reading a block's scores is free, and only examples at which
-some coefficient changed cost a row of K.
+In the primal the weights are the vectors V (columns x features). In the dual they are the scores
+of all rows, F = A·K (columns x rows): reading a block's scores is free, and only examples at
+which some coefficient changed cost a row of K.
 """
 
 from __future__ import annotations

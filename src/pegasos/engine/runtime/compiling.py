@@ -97,8 +97,8 @@ def cache_folder() -> Path:
 def compiled(function: Function, any_order: bool = False) -> Function:
     """`numba.njit` without the GIL, with IEEE semantics, cached in `cache_folder()`.
 
-    `any_order` lets a sum be taken in any order, as BLAS does, so that it runs in vector registers. Unlike `fastmath=True`
-    this assumes nothing about NaN, infinities or zeros.
+    `any_order` lets a sum be taken in any order, as BLAS does, so that it runs in vector
+    registers. Unlike `fastmath=True` this assumes nothing about NaN, infinities or zeros.
     """
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(
@@ -113,7 +113,7 @@ def compiled(function: Function, any_order: bool = False) -> Function:
 
 @intrinsic
 def prefetch(typing: Any, array: Any, index: Any) -> Any:
-    """Ask for the cache line of array[index] (1-D, contiguous) in compiled code, without waiting."""
+    """Ask for the cache line of array[index] (1-D) in compiled code, without waiting."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data

@@ -78,8 +78,9 @@ def our_threads(count: int | None = None) -> Iterator[None]:
 
     By default these are as many as BLAS had.
 
-    After a product the threads of BLAS wait for the next one on a busy core, for some ten milliseconds: on few cores they are in
-    the way of other threads. (Measured: kernel fits of 2,000 rows take 20 to 30 % less time, and half the processor time.)
+    After a product the threads of BLAS wait for the next one on a busy core, for some ten
+    milliseconds: on few cores they are in the way of other threads. (Measured: kernel fits of
+    2,000 rows take 20 to 30 % less time, and half the processor time.)
 
     >>> before = blas_threads()
     >>> with our_threads():
@@ -109,8 +110,9 @@ if hasattr(os, "register_at_fork"):  # a child process has none of the threads
 def _set_threads(numbers: list[int]) -> None:
     """Set the limit of each library, whichever thread asks.
 
-    From 3.8 on threadpoolctl obeys one thread and silently ignores the others, so that they do not fight. Here the lock
-    sees to that, and the last one out need not be the first one in. (Its own context manager takes ten times as long.)
+    From 3.8 on threadpoolctl obeys one thread and silently ignores the others, so that they do
+    not fight. Here the lock sees to that, and the last one out need not be the first one in. (Its
+    own context manager takes ten times as long.)
     """
     for library, number in zip(_controller().lib_controllers, numbers, strict=True):
         free = getattr(library, "clear_controlling_thread", None)
@@ -185,7 +187,8 @@ def run_repeatedly(
 ) -> None:
     """Call work(number) for each number until it returns False, on as many threads as BLAS may use.
 
-    A number stays with its thread, whose cache may hold what it has read. An error ends all calls.
+    A number stays with its thread, whose cache may hold what it has read. An error ends all
+    calls.
 
     >>> left = {0: 2, 1: 5}
     >>> def work(number):

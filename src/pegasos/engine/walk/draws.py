@@ -1,8 +1,8 @@
 """Sequences of drawn examples: a pure function of (kind, m, seed, stream, position).
 
 Random draws are generated in pages, each from its own seed: a longer run, a resumed run and a run
-in pieces see the same draws. Explicit draws are an array of row indices in the order in which they
-are visited.
+in pieces see the same draws. Explicit draws are an array of row indices in the order in which
+they are visited.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _UNIFORM_PAGE = 1 << 16
 class Draws:
     """Examples 0..m-1 in the order in which they are drawn.
 
-    uniform: independent draws with replacement; permutation: a new random order each epoch; fixed-permutation: one random
-    order, kept; in-order: 0, 1, ..., m-1 again and again; an array: these rows, in this order. Streams (one per class,
-    say) are independent of each other.
+    uniform: independent draws with replacement; permutation: a new random order each epoch;
+    fixed-permutation: one random order, kept; in-order: 0, 1, ..., m-1 again and again; an array:
+    these rows, in this order. Streams (one per class, say) are independent of each other.
 
     >>> Draws("permutation", 5, seed=0).take(0, 10)
     array([1, 0, 2, 3, 4, 1, 2, 0, 3, 4])

@@ -1,4 +1,4 @@
-"""Compiled loops: `walk_block` walks examples whose scores are known, `walk_rows` explicit features.
+"""Compiled loops: `walk_block` for examples with known scores, `walk_rows` for explicit features.
 
 Both are the textbook loop: read the score, apply the rule, change one coefficient, update the
 scores of later examples. A *column* is one predictor, or several (one class, neighboring λ) whose
@@ -6,8 +6,8 @@ decisions have been equal so far. At the first different one the loop stops with
 the example and the column, the caller splits the column, and the loop goes on there.
 
 Arguments that may be None (`radius`, `dual`, `dense`, `csr`) are tested by `is not None` alone:
-where they are None, Numba drops such branches before it compiles them, so that a fit compiles only
-what it runs (`walk_rows` on dense rows without projection in 2.3 s instead of 6.4 s).
+where they are None, Numba drops such branches before it compiles them, so that a fit compiles
+only what it runs (`walk_rows` on dense rows without projection in 2.3 s instead of 6.4 s).
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from pegasos.engine.walk.rules import change, drawn_loss, tick
 
 Array = np.ndarray[Any, Any]
 
-#: Drawn rows are asked for this many examples before they are walked: random rows of a large X lie
+#: Drawn rows are asked for this many examples before they are walked: random rows of a large X
+#: lie
 #: in no cache.
 AHEAD = 8
 CACHE_LINE = 64
@@ -51,15 +52,13 @@ class Columns(NamedTuple):
 
 
 class State(NamedTuple):
-    """State of all columns: every array has one row per column. V = Σ A[r] φ(x_r) is the raw vector.
+    """State of all columns, one row each; V = Σ A[r] φ(x_r) is the raw vector of a column.
 
-    Parameters
-    ----------
-    weights : dual: the scores V·φ(x_r) of all rows; primal: V itself.
-    bias : V's component along the constant feature.
-    coefficients : A (in the primal only for rules that read their own coefficient).
-    sums : B, for averages Σ_{τ<=t} c_τ V_τ = clock·V - B, where c_τ = 1/τ (Pegasos) or 1 (Perceptron).
-    scale, norm : with projection the true vector is scale·V, and norm is its squared length.
+    Parameters ---------- weights : dual: the scores V·φ(x_r) of all rows; primal: V itself. bias
+    : V's component along the constant feature. coefficients : A (in the primal only for rules
+    that read their own coefficient). sums : B, for averages Σ_{τ<=t} c_τ V_τ = clock·V - B, where
+    c_τ = 1/τ (Pegasos) or 1 (Perceptron). scale, norm : with projection the true vector is
+    scale·V, and norm is its squared length.
     """
 
     weights: Array
@@ -105,7 +104,7 @@ class Mode(NamedTuple):
 
 @partial(compiled, any_order=True)
 def dense_dot(x: Array, w: Array) -> Any:
-    """x·w, summed in any order."""
+    """Return x·w, summed in any order."""
     total = x.dtype.type(0)
     for k in range(x.size):
         total += x[k] * w[k]
@@ -114,7 +113,7 @@ def dense_dot(x: Array, w: Array) -> Any:
 
 @partial(compiled, any_order=True)
 def sparse_dot(data: Array, indices: Array, start: int, stop: int, w: Array) -> Any:
-    """Σ data·w[indices] over one CSR row, summed in any order."""
+    """Return Σ data·w[indices] over one CSR row, summed in any order."""
     total = w.dtype.type(0)
     for k in range(
         np.uint64(start), np.uint64(stop)
@@ -125,14 +124,14 @@ def sparse_dot(data: Array, indices: Array, start: int, stop: int, w: Array) -> 
 
 @compiled
 def add_dense(u: Any, x: Array, vector: Array) -> None:
-    """vector += u x."""
+    """Add u x to the vector."""
     for k in range(vector.size):
         vector[k] += u * x[k]
 
 
 @compiled
 def add_sparse(u: Any, data: Array, indices: Array, start: int, stop: int, vector: Array) -> None:
-    """vector += u x, x one CSR row."""
+    """Add u x, for one CSR row x, to the vector."""
     for k in range(np.uint64(start), np.uint64(stop)):
         vector[np.uint64(indices[k])] += u * data[k]
 
@@ -149,12 +148,14 @@ def fetch(array: Array, start: int, stop: int) -> None:
 
 @compiled
 def scale_row(factor: float, array: Array, j: int) -> None:
+    """Multiply row j by the factor."""
     for k in range(array.shape[1]):
         array[j, k] *= factor
 
 
 @compiled
 def add_row(factor: float, source: Array, target: Array, j: int) -> None:
+    """Add row j of the source, times the factor, to that of the target."""
     for k in range(target.shape[1]):
         target[j, k] += factor * source[j, k]
 
@@ -189,7 +190,7 @@ def first_different(
 
 @compiled
 def tick_clocks(share: float, active: Array, frozen: Array, clock: Array) -> None:
-    """The clocks of averages after a step without projection."""
+    """Advance the clocks of averages after a step without projection."""
     for j in range(active[0]):
         if not frozen[j]:
             clock[j] += share
@@ -213,7 +214,10 @@ def finish_step(
 
 @compiled
 def renormalize(j: int, mode: Mode, state: State, block: Block) -> None:
-    """Multiply the scale into the vector before it underflows; the averages' past goes into the sums: B - clock V, clock 0."""
+    """Multiply the scale into the vector before it underflows.
+
+    The past of averages goes into the sums: B becomes B - clock V, and the clock 0.
+    """
     scale, clock = state.scale[j], state.clock[j]
     if mode.averaging:
         if mode.dual:
@@ -321,7 +325,7 @@ def walk_block(
 def fill_line(
     r: int, begin: int, cross: Array, stored: bool, constant: float, block: Block
 ) -> None:
-    """The kernel of example r with the block's examples from `begin` on."""
+    """Compute the kernel of example r with the block's examples from `begin` on."""
     extra = block.line.dtype.type(constant)
     if stored:
         row = cross[block.drawn[r]]
@@ -358,8 +362,8 @@ def walk_rows(
 ) -> int:
     """Walk block.drawn[first:] over explicit features: a dense array, or data, indices and indptr.
 
-    `step` is the number of the first step. Return where the column at `block.place` is to be split,
-    or -1 at the end.
+    `step` is the number of the first step. Return where the column at `block.place` is to be
+    split, or -1 at the end.
     """
     drawn, touched = block.drawn, block.touched
     codes, weights, diagonal = problem

@@ -1,8 +1,8 @@
 """The losses: each is defined here and nowhere else.
 
-P(w) = λ/2 ‖w‖² + Σ ω_i ℓ(y_i w·x_i)/Σω is at least D(a) = λ (Σ_i d(a_i, C_i) - ‖Σ a_i y_i x_i‖²/2)
-for all 0 <= a_i <= C_i = ω_i/(λ Σω). A loss is a line of `LOSSES` and a branch in each of the
-compiled functions below, which all other code calls:
+P(w) = λ/2 ‖w‖² + Σ ω_i ℓ(y_i w·x_i)/Σω is at least D(a) = λ (Σ_i d(a_i, C_i) - ‖Σ a_i y_i
+x_i‖²/2) for all 0 <= a_i <= C_i = ω_i/(λ Σω). A loss is a line of `LOSSES` and a branch in each
+of the compiled functions below, which all other code calls:
 
     value        ℓ(m)
     slope        ℓ'(m) at m = ys/scale (of a kink the side that the rules take)
@@ -30,11 +30,12 @@ _UNKNOWN = "no formula for this loss"
 class Loss:
     """Properties of a loss beside its formulas.
 
-    default_kernel_lam  "auto" for λ with a kernel; None: the loss is never regularized (it has no dual here)
-    has_probabilities   σ(score) is the probability of the class
-    mergeable           few different answers, and those for a sorted set of λ are settled by its two ends: predictors that have
-                        decided alike may stay one column
-    linear_dual         d(a, C) = a: a candidate can be shrunk to its best length, a slow column finished by working sets
+    Parameters ---------- default_kernel_lam : "auto" for λ with a kernel; None for a loss without
+    regularization or dual. has_probabilities : whether σ(score) is the probability of the class.
+    mergeable : whether the two ends of a sorted set of λ settle the changes of all: predictors
+    with
+        equal decisions may stay one column.
+    linear_dual : whether d(a, C) = a, so that a dual candidate can be scaled to its best length.
 
     >>> LOSSES["hinge"].slopes(np.array([-1.0, 1.0, 2.0]))
     array([-1.,  0.,  0.])
@@ -49,7 +50,7 @@ class Loss:
     linear_dual: bool = False
 
     def slopes(self, margins: Array) -> Array:
-        """The slope at each margin."""
+        """Return the slope at each margin."""
         out = np.empty(margins.shape, dtype=margins.dtype)
         _fill_slopes(self.code, margins.ravel(), out.reshape(-1))
         return out
@@ -72,7 +73,7 @@ PROBABILISTIC = tuple(loss.name for loss in LOSSES.values() if loss.has_probabil
 
 @compiled
 def sigmoid(z: float) -> float:
-    """1/(1 + exp(-z)), without overflow."""
+    """Return 1/(1 + exp(-z)) without overflow."""
     if z >= 0.0:
         return 1.0 / (1.0 + math.exp(-z))
     e = math.exp(z)
@@ -81,12 +82,13 @@ def sigmoid(z: float) -> float:
 
 @compiled
 def softplus(z: float) -> float:
-    """ln(1 + exp(z)), without overflow."""
+    """Return ln(1 + exp(z)) without overflow."""
     return max(z, 0.0) + math.log1p(math.exp(-abs(z)))
 
 
 @compiled
 def value(loss: int, margin: float) -> float:
+    """Return ℓ(m)."""
     if loss == _HINGE:
         return max(0.0, 1.0 - margin)
     if loss == _LOGISTIC:
@@ -98,6 +100,7 @@ def value(loss: int, margin: float) -> float:
 
 @compiled
 def slope(loss: int, ys: float, scale: float) -> float:
+    """Return ℓ'(ys/scale)."""
     if loss == _HINGE:
         return -1.0 if ys < scale else 0.0
     if loss == _LOGISTIC:
@@ -109,6 +112,7 @@ def slope(loss: int, ys: float, scale: float) -> float:
 
 @compiled
 def dual_term(loss: int, a: float, bound: float) -> float:
+    """Return d(a, C)."""
     if loss == _HINGE:
         return a
     if loss == _LOGISTIC:
@@ -121,6 +125,7 @@ def dual_term(loss: int, a: float, bound: float) -> float:
 
 @compiled
 def dual_step(loss: int, ys: float, own: float, kii: float, bound: float) -> float:
+    """Return the best dual coefficient, all others fixed."""
     if loss == _HINGE:
         if kii > 0.0:
             return min(max(own + (1.0 - ys) / kii, 0.0), bound)
@@ -132,7 +137,7 @@ def dual_step(loss: int, ys: float, own: float, kii: float, bound: float) -> flo
 
 @compiled
 def _logistic_step(ys: float, own: float, kii: float, bound: float) -> float:
-    """z = C σ(θ) by Newton on the logit θ, kept inside a bracket.
+    """Return z = C σ(θ) by Newton's method on the logit θ, kept inside a bracket.
 
     h(θ) = θ + kii (C σ(θ) - own) + y s is increasing, with slope 1 + kii C σ(θ) σ(-θ) >= 1.
     """

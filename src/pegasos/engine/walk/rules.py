@@ -1,13 +1,19 @@
-"""The rules: at one drawn example a learner reads a score and answers one change of one coefficient.
+"""Update rules: a learner reads the score of a drawn example and changes one coefficient.
 
-s is the raw score of the example, y in ±1 its label, own = y·A[i] its own (dual) coefficient, kii =
-K(x_i, x_i), t the step (from 1), ω the example's weight. A rule is a way to use a loss ℓ; `param`
-is the column's one number:
+s is the raw score of the example, y in ±1 its label, own = y·A[i] its own (dual) coefficient, kii
+= K(x_i, x_i), t the step (from 1), ω the example's weight. A rule is a way to use a loss ℓ;
+`param` is the column's one number:
 
     rule         param        change of A[i]
     PERCEPTRON   η            -y ω η ℓ'(y s)
-    PEGASOS      λ k          -y ω ℓ'(y s/(λ k t))       (k examples a step; the predictor is A/(λ k T))
-    SDCA         1/(λ Σω)     y (z - own),  z the best dual coefficient for C = param·ω, all others as they are
+    PEGASOS      λ k          -y ω ℓ'(y s/(λ k t))   (k examples a step; the predictor is A/(λ k T))
+    SDCA         1/(λ Σω)     y (z - own),  z the best dual coefficient for C = param·ω
+
+References
+----------
+Rosenblatt (1958), The perceptron.
+Shalev-Shwartz, Singer, Srebro, Cotter (2011), Pegasos.
+Shalev-Shwartz, Zhang (2013), Stochastic dual coordinate ascent methods for regularized loss.
 """
 
 from __future__ import annotations
@@ -23,7 +29,7 @@ _PERCEPTRON, _PEGASOS, _SDCA = range(3)
 
 @dataclass(frozen=True)
 class Rule:
-    """`reads_own`: the rule reads its own coefficient, which is therefore kept, also where features are explicit."""
+    """Code of a rule; `reads_own`: it needs its coefficients also for explicit features."""
 
     code: int
     reads_own: bool = False
@@ -82,11 +88,11 @@ def change(
 
 @compiled
 def drawn_loss(rule: int, loss: int, s: float, y: float, t: float, param: float) -> float:
-    """The loss of the drawn example under the predictor that the rule just tested."""
+    """Return the loss of the drawn example under the predictor that the rule tested."""
     return value(loss, y * s / (param * t) if rule == _PEGASOS else y * s)
 
 
 @compiled
 def tick(rule: int, scale: float, t: float) -> float:
-    """What step t adds to the clock of averages: Pegasos' predictor is the raw vector times scale/t, but for a factor."""
+    """Return what step t adds to the clock of averages."""
     return scale / t if rule == _PEGASOS else 1.0

@@ -1,8 +1,8 @@
-"""Solvers: a walk together with what turns its raw vectors into predictors, at any stop, for all classes and λ at once.
+"""Solvers: a walk, and the scaling of its raw vectors to predictors, for all classes and λ at once.
 
-A solver has `advance(stop)`, `predictors()` (vectors and bias, one row for each class and λ, class
-by class) and `scores(index)` (the decision values of chosen rows). Stops are steps for Pegasos and
-epochs for the Perceptron and SDCA.
+A solver has `advance(stop)`, `predictors()` (vectors and bias, one row for each class and λ,
+class by class) and `scores(index)` (the decision values of chosen rows). Stops are steps for
+Pegasos and epochs for the Perceptron and SDCA.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 
 def advance_together(solvers: Sequence[Solver], stop: int) -> None:
-    """Advance solvers over the same draws block by block in step, so that they can share what a block needs."""
+    """Advance solvers over the same draws in step: they may share kernel values of a block."""
     block = solvers[0].walk.steps_a_block
     for solver in solvers:
         solver.prepare()
@@ -43,11 +43,11 @@ class Solver:
         self.walk = walk
 
     def milestones(self, stop: int) -> Sequence[int]:
-        """The stops on the way to this one, itself the last, at which the solver has something to decide."""
+        """Return the stops up to this one at which the solver decides something."""
         return [stop]
 
     def steps_at(self, stop: int) -> int:
-        """Steps of the walk at a stop."""
+        """Return the steps of the walk at a stop."""
         return stop
 
     def walk_on(self, stop: int) -> None:
@@ -60,49 +60,51 @@ class Solver:
         return None
 
     def prepare(self) -> None:
-        """Do what is to be done before the next step."""
+        """Prepare the next step."""
 
     def advance(self, stop: int) -> None:
         """Go on until `stop`."""
         raise AssertionError("each solver goes its own way")
 
     def complete(self) -> None:
-        """Bring to its end what a walk that ends here would leave unfinished; a walk that goes on is not changed by it."""
+        """Finish predictors of a walk that ends here; a walk that goes on is not changed by it."""
 
     def predictors(self) -> tuple[Array, Array]:
-        """Vectors (members x width) and bias (members) at this moment."""
+        """Return vectors (members x width) and bias (members) at this moment."""
         raise AssertionError("each solver has its own scale")
 
     def scores(self, index: Array) -> Array:
-        """Decision values of these rows, members x rows."""
+        """Return decision values of these rows, members x rows."""
         vectors, bias = self.predictors()
         constant = (self.walk.method.constant * bias)[:, None]
         return self.walk.rows.evaluate(index, vectors) + constant.astype(vectors.dtype)
 
     def support(self) -> Array:
-        """Which rows have a coefficient, members x rows; only for kernels."""
+        """Tell which coefficients are not zero, members x rows; only for kernels."""
         return np.asarray((self.walk.coefficients() != 0)[self.member_columns()])
 
     def member_columns(self) -> Array:
-        """The walk's column of each member, class by class."""
+        """Return the column of each member in the walk, class by class."""
         return self.walk.column_of().reshape(-1)
 
 
 class PegasosSolver(Solver):
-    """The predictor after t steps is V/(λ k t), or a mean of those; `average` needs all stops before it starts."""
+    """Pegasos: the predictor after t steps is V/(λ k t), or a mean of those up to known stops."""
 
     def __init__(
         self, walk: Walk, lams: Array, batch: int, average: bool | float, stops: list[int]
     ) -> None:
         super().__init__(walk)
         self._units = np.tile(np.asarray(lams, dtype=np.float64) * batch, len(walk.classes))
-        # the mean is over the vectors after steps start+1..stop: all of them, or the last fraction
+        # the mean is over the vectors after steps start+1..stop: all of them, or the last
+        # fraction
         share = 1.0 if isinstance(average, bool | np.bool_) else float(average)
         self._starts = {stop: stop - math.ceil(share * stop) for stop in stops} if average else {}
         self._sums: dict[int, tuple[Array, Array]] = {}
         self._average = bool(average)
 
     def advance(self, stop: int) -> None:
+        """Go on until `stop`."""
         for start in sorted(set(self._starts.values())):
             if self.walk.step < start <= stop:
                 self.walk.advance(start)
@@ -116,6 +118,7 @@ class PegasosSolver(Solver):
         return pair[0][columns], pair[1][columns]
 
     def predictors(self) -> tuple[Array, Array]:
+        """Return vectors and bias at this moment."""
         step = self.walk.step
         if not self._average:
             vectors, bias = self._members(self.walk.vectors())
@@ -130,6 +133,7 @@ class PegasosSolver(Solver):
         return (total / scale[:, None]).astype(self.walk.rows.dtype), bias / scale
 
     def scores(self, index: Array) -> Array:
+        """Return decision values of these rows, members x rows."""
         if self._average or not self.walk.rows.dual:
             return super().scores(index)
         columns = self.member_columns()
@@ -138,7 +142,7 @@ class PegasosSolver(Solver):
 
 
 class EpochSolver(Solver):
-    """A solver that decides after each epoch of m steps who rests from then on."""
+    """Solver that decides after each epoch of m steps which columns are frozen."""
 
     def __init__(self, walk: Walk, m: int) -> None:
         super().__init__(walk)
@@ -146,23 +150,26 @@ class EpochSolver(Solver):
         self.epoch = walk.step // m
 
     def milestones(self, stop: int) -> Sequence[int]:
+        """Return all epochs up to this one."""
         return range(self.epoch + 1, stop + 1)
 
     def steps_at(self, stop: int) -> int:
+        """Return the steps of so many epochs."""
         return stop * self.m
 
     def advance(self, stop: int) -> None:
+        """Go on until `stop`."""
         self.prepare()
         while self.epoch < stop and not self.finished and not deadline_reached():
             self.walk_epoch()
 
     def walk_epoch(self) -> None:
-        """One pass more."""
+        """Run an epoch."""
         raise AssertionError("each solver looks at other things after an epoch")
 
 
 class PerceptronSolver(EpochSolver):
-    """Epochs until a column makes no mistake; the predictor is the last vector, or the mean of all."""
+    """Perceptron: epochs until a column makes no mistake; the last vector, or the mean of all."""
 
     def __init__(
         self,
@@ -182,11 +189,11 @@ class PerceptronSolver(EpochSolver):
 
     @property
     def finished(self) -> bool:  # type: ignore[override]
-        """Whether no column makes mistakes any more."""
+        """Whether all columns have had an epoch without mistakes."""
         return bool(self.resting.all())
 
     def walk_epoch(self) -> None:
-        """One pass; columns that made no mistake in it rest from then on."""
+        """Run an epoch; columns that made no mistake in it are frozen."""
         walk = self.walk
         walk.advance(walk.step + self.m)
         self.epoch += 1
@@ -198,12 +205,14 @@ class PerceptronSolver(EpochSolver):
         walk.rest(self.resting)
 
     def predictors(self) -> tuple[Array, Array]:
+        """Return vectors and bias at this moment."""
         if not self.average:
             return self.walk.vectors()
         total, bias = self.walk.sums()
         return (total / self.steps[:, None]).astype(self.walk.rows.dtype), bias / self.steps
 
     def scores(self, index: Array) -> Array:
+        """Return decision values of these rows, members x rows."""
         if self.average or not self.walk.rows.dual:
             return super().scores(index)
         return self.walk.scores(index)

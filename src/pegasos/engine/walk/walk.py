@@ -1,4 +1,4 @@
-"""A walk: the steps of all columns that share draws, taken block by block; it can stop after any step."""
+"""Walk: steps of all columns that share draws, block by block; it can stop after any step."""
 
 from __future__ import annotations
 
@@ -67,9 +67,6 @@ class Walk:
         switches = (method.projecting, method.averaging, method.tracking)
         self._mode = Mode(*codes_of, *switches, rows.dual, method.rule.reads_own)
 
-    # -- arrays
-    # ------------------------------------------------------------------------------------------------------
-
     @property
     def _most(self) -> int:
         return len(self.classes) * len(self._order)
@@ -121,9 +118,6 @@ class Walk:
             line=np.zeros(size, dtype=dtype),
             place=np.zeros(2, dtype=np.int64),
         )
-
-    # -- walking
-    # -----------------------------------------------------------------------------------------------------
 
     def advance(self, step: int) -> None:
         """Walk until `step` steps are done; the result does not depend on where walks stop."""
@@ -182,7 +176,7 @@ class Walk:
             self._close_block()
 
     def _open_block(self) -> None:
-        """Read a block of draws; blocks lie on a fixed grid, so that a resumed walk has the same ones."""
+        """Read a block of draws, on a fixed grid: a resumed walk has the same blocks."""
         batch, size = self.method.batch, self._block_size
         position = (self.step - self.origin) * batch
         self._first = position // size * size
@@ -205,9 +199,6 @@ class Walk:
         self.rows.add(block.drawn, block.changes[:active], state.weights[:active])
         if self.method.averaging and not self.rows.dual:
             self.rows.add(block.drawn, block.clocked[:active], state.sums[:active])
-
-    # -- reading
-    # -----------------------------------------------------------------------------------------------------
 
     @property
     def steps_a_block(self) -> int:
@@ -237,7 +228,7 @@ class Walk:
         return result
 
     def vectors(self) -> tuple[Array, Array]:
-        """Return the raw vector of each column, coefficients (dual) or weights (primal), and its bias."""
+        """Return the raw vector of each column (coefficients or weights) and its bias."""
         state, active = self._state, self.active
         scale = state.scale[:active]
         if self.rows.dual:
@@ -248,7 +239,7 @@ class Walk:
         return vectors, scale * state.bias[:active]
 
     def sums(self) -> tuple[Array, Array]:
-        """Return Σ c_τ V_τ over all steps in float64, where c_τ = 1/τ (Pegasos) or 1 (Perceptron)."""
+        """Return Σ c_τ V_τ over all steps in float64; c_τ = 1/τ (Pegasos) or 1 (Perceptron)."""
         state, active = self._state, self.active
         clock = state.clock[:active]
         if self.rows.dual:
@@ -283,7 +274,7 @@ class Walk:
         return scores
 
     def settled_scores(self) -> tuple[Array, Array]:
-        """Return the scores of all rows without the constant feature, not copied, and its part in each column."""
+        """Return scores of all rows without the constant feature (not copied), and its part."""
         self._settle()
         weights, bias = self._state.weights[: self.active], self._state.bias[: self.active]
         scores = weights if self.rows.dual else np.ascontiguousarray(self.rows.products(weights).T)
@@ -307,7 +298,7 @@ class Walk:
         return taken
 
     def save(self) -> dict[str, Any]:
-        """Return what a later walk over the same rows (in the primal, any rows) needs to continue."""
+        """Return the state with which a later walk continues (in the primal, on any rows)."""
         vectors, bias = self.vectors()
         state, active = self._state, self.active
         frozen = self._columns.frozen[:active].copy()
@@ -342,7 +333,7 @@ class Walk:
             state.norm[:] = saved["norm"]
 
     def refresh(self, columns: Array | None = None) -> None:
-        """Recompute the scores of all rows from the coefficients, without accumulated rounding errors."""
+        """Recompute the scores of all rows, without accumulated rounding errors."""
         if not self.rows.dual:
             return
         state, active = self._state, self.active
@@ -356,7 +347,7 @@ class Walk:
         state.weights[columns] = fresh
 
     def separate(self, row: int, number: int) -> None:
-        """Give the predictor of class `row` and param `number` a column of its own, if it shares one."""
+        """Split off the predictor of class `row` and param `number` if it shares a column."""
         columns = self._columns
         rank = int(np.flatnonzero(self._order == number)[0])
         column = int(self.column_of()[row, number])

@@ -1,8 +1,8 @@
 """Kernel values as the working-set method asks for them: within a small set, and rows of K.
 
-Scores are float64 for any dtype of the rows, and without the constant feature. Rows of K come from
-a stored matrix, from a cache of rows that are computed when first needed, or are inner products of
-explicit features.
+Scores are float64 for any dtype of the rows, and without the constant feature. Rows of K come
+from a stored matrix, from a cache of rows that are computed when first needed, or are inner
+products of explicit features.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ SET_ROWS = 64
 #: Bytes up to which a kernel matrix is stored: one half of it is computed, which takes 15 ms for
 #: 4,000 rows of 10 features in float32.
 SMALL_MATRIX_BYTES = 2**26
-#: Bytes of a kernel matrix or a cache of kernel rows at most: fresh memory may cost seconds per GB.
+#: Bytes of a kernel matrix or a cache of kernel rows at most: fresh memory may cost seconds per
+#: GB.
 MOST_KERNEL_BYTES = 2**30
 #: Explicit rows that are converted to float64 at once: 16 MB for 128 features.
 ROWS_AT_ONCE = 16384
@@ -44,7 +45,7 @@ class KernelSource:
 
     Attributes
     ----------
-    rounded : whether values are rounded to float32, so that scores must be computed anew in the end.
+    rounded : whether values are float32, so that scores must be computed anew in the end.
     stored : whether all rows of K are stored, so that predictors can be solved in threads.
     count : number of rows.
     """

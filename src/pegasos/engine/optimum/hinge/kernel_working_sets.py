@@ -1,7 +1,7 @@
-"""Working sets on a kernel: storage of kernel values, start, and an interior point on a factor of K.
+"""Working sets on a kernel: storage of K, warm start, and an interior point on a factor of K.
 
-Above 1,500 rows the optimum of a sample predicts most coefficients, unless C is large. Where rounds
-do not converge and K has a low rank, an interior point method on a factor of K takes over;
+Above 1,500 rows the optimum of a sample predicts most coefficients, unless C is large. Where
+rounds do not converge and K has a low rank, an interior point method on a factor of K takes over;
 predictors that still have not converged go on with working sets.
 """
 
@@ -42,16 +42,19 @@ from pegasos.engine.runtime.threads import our_threads
 Array = np.ndarray[Any, Any]
 
 FACTOR = "interior point on a low-rank factor"
-#: Rows up to which a factor of the whole kernel matrix is computed; and how long working sets go on
+#: Rows up to which a factor of the whole kernel matrix is computed; and how long working sets go
+#: on
 #: before a factor is tried: rounds, and pair steps times rows, at most as many as the matrix of a
 #: known rank has products.
 FACTORED_ROWS, BEFORE_FACTOR = 1500, Limit(40, 3e9)
 #: Rows up to which epochs are walked on a kernel matrix, and the smallest tolerance for which the
 #: matrix of more rows may be rounded to float32 at first.
 SMALL_MATRIX, LEAST_ROUNDED_GAP = 1500, 1e-7
-#: Mean of C_i K_ii up to which a sample predicts coefficients: one epoch leaves a gap of 0.9 there.
+#: Mean of C_i K_ii up to which a sample predicts coefficients: one epoch leaves a gap of 0.9
+#: there.
 PREDICTED_COST = 10.0
-#: A matrix instead of a cache of rows: for so many predictors, or if the start has so large a share
+#: A matrix instead of a cache of rows: for so many predictors, or if the start has so large a
+#: share
 #: of nonzero coefficients (a row of the cache is computed whole, of the matrix one half only).
 PREDICTORS_WORTH_MATRIX, SHARE_WORTH_MATRIX = 3, 0.15
 #: Rows up to which all of them are solved as fast as a sample.
@@ -191,10 +194,11 @@ def predict_coefficients(
 ) -> Array:
     """Return coefficients y·a to start from (targets x rows).
 
-    On a sample with the same λ nearly the same function is optimal. At the optimum a row whose margin is
-    below 1 has a_i = C_i, and one above has a_i = 0: the sample's margins predict most coefficients of
-    all rows, and the few wrong ones hardly change w = Σ a_i y_i x_i. The sample starts from a smaller one.
-    One row in five is sampled, at least 1,000, and solved to a gap of 2 %: predictions are not more exact.
+    On a sample with the same λ nearly the same function is optimal. At the optimum a row whose
+    margin is below 1 has a_i = C_i, and one above has a_i = 0: the sample's margins predict most
+    coefficients of all rows, and the few wrong ones hardly change w = Σ a_i y_i x_i. The sample
+    starts from a smaller one. One row in five is sampled, at least 1,000, and solved to a gap of
+    2 %: predictions are not more exact.
     """
     sample = sample_of(rows.count, max(1000, rows.count // 5))
     few = rows.some(sample)

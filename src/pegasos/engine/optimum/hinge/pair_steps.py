@@ -1,9 +1,9 @@
 """Solve the dual of the hinge loss on a working set by greedy pair steps, in compiled code.
 
 Coefficients are c_i = y_i a_i, so that labels appear only in the box: maximize v·e - e·K·e/2 over
-changes low <= e <= high, where v_i = y_i - s_i is the gradient at e = 0. Both coordinates of a step
-are selected by their gain and solved for together. All arrays have one dtype: in float32 a step
-takes half the time, and what rounding loses is made up for in the next round.
+changes low <= e <= high, where v_i = y_i - s_i is the gradient at e = 0. Both coordinates of a
+step are selected by their gain and solved for together. All arrays have one dtype: in float32 a
+step takes half the time, and what rounding loses is made up for in the next round.
 
 References
 ----------
@@ -31,12 +31,10 @@ SEARCHED_AT_ONCE = 128
 class SetKernel(NamedTuple):
     """Kernel matrix of a working set, whose rows are gathered when a step first needs them.
 
-    Parameters
-    ----------
-    K : gathered rows in the order in which they were needed: few of them stay in a near cache.
-    line : place in K of each row of the set, -1 where it is not gathered yet.
-    gathered : number of gathered rows, in an array of one element.
-    values, slots, columns : values[slots[i], columns[j]] is the kernel between rows i and j of the
+    Parameters ---------- K : gathered rows in the order in which they were needed: few of them
+    stay in a near cache. line : place in K of each row of the set, -1 where it is not gathered
+    yet. gathered : number of gathered rows, in an array of one element. values, slots, columns :
+    values[slots[i], columns[j]] is the kernel between rows i and j of the
         set, without the constant feature.
     constant : square of the constant feature, added to every value.
     factor : every value is multiplied by it, so that the range of float32 suffices.
@@ -70,8 +68,8 @@ def set_row(kernel: Any, place: int) -> Array:
 def argmax(bits: Array) -> int:
     """Return the place of the first maximum of numbers, given their bits, if it is not negative.
 
-    A maximum of integers is vectorized, one of floating point numbers is not; numbers that are not
-    negative have the order of their bits, and the bits of negative ones are below them.
+    A maximum of integers is vectorized, one of floating point numbers is not; numbers that are
+    not negative have the order of their bits, and the bits of negative ones are below them.
     """
     best, first = bits[0], 0
     for start in range(0, bits.size, SEARCHED_AT_ONCE):
@@ -114,9 +112,9 @@ def solve_pairs(
 ) -> int:
     """Take pair steps, in place, until no single coordinate gains more than `least`.
 
-    A step moves the coordinate p of the largest gain together with the one that gains most with it
-    (which is p itself where no pair is better). `bits` are those of `gains`. The number of steps is
-    returned, at most `most`.
+    A step moves the coordinate p of the largest gain together with the one that gains most with
+    it (which is p itself where no pair is better). `bits` are those of `gains`. The number of
+    steps is returned, at most `most`.
     """
     kind = v.dtype.type
     half, zero, small = kind(0.5), kind(0), kind(tiny)
@@ -199,8 +197,9 @@ def solve_balanced_pairs(
             gains[j] = step * (pull - half * curve * step)
         q = argmax(bits)
         pull = top - v[q]
-        # The gain alone does not end it: a coordinate with hardly any room gains little, must make
-        # way, and others follow it. Nor does the slope alone: parallel rows gain much at any slope.
+        # The gain alone does not end it: a coordinate with hardly any room gains little, must
+        # make way, and others follow it. Nor does the slope alone: parallel rows gain much at any
+        # slope.
         if not pull > zero or not (gains[q] > least or slope * slope > 4.0 * shortest * least):
             return count
         curve = max(own + diagonal[q] - (row[q] + row[q]), small * (own + diagonal[q]))

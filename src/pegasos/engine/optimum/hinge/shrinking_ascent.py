@@ -28,7 +28,8 @@ Array = np.ndarray[Any, Any]
 
 #: Violation of the first stage, and its ratio in successive stages.
 FIRST_VIOLATION, NEXT_SHARE = 0.1, 0.3
-#: Steps per row between two computations of the gap, and steps between two checks for interruption.
+#: Steps per row between two computations of the gap, and steps between two checks for
+#: interruption.
 STEPS_PER_ROW, STEPS_AT_ONCE = 10, 200_000
 
 
@@ -120,7 +121,7 @@ class _Ascent:
         return float(seen[0]), float(seen[1])
 
     def certify(self, tol: float) -> bool:
-        """Compute the gap from a fresh vector; tell whether tol or the limit of rounding is reached."""
+        """Compute the gap from a fresh vector; tell whether no further epoch is needed."""
         coefficients = self._labels * self.dual
         self._vector[:-1] = self._rows.T @ coefficients
         self._vector[-1] = self._constant * coefficients.sum()
@@ -159,7 +160,8 @@ def ascend(
 ) -> None:
     """Take a step for each row in this order, and update w, whose last element is the intercept.
 
-    `stays` tells which rows stay active, `seen` is the range of the gradients of rows that may move.
+    `stays` tells which rows stay active, `seen` is the range of the gradients of rows that may
+    move.
     """
     last = vector.size - 1
     for k in range(order.size):

@@ -24,7 +24,8 @@ from pegasos.engine.runtime.threads import run_repeatedly
 
 Array = np.ndarray[Any, Any]
 
-#: Relative errors of scores for which exact ones are computed at first, and multiple of the largest
+#: Relative errors of scores for which exact ones are computed at first, and multiple of the
+#: largest
 #: error seen then for which the others are trusted.
 FIRST_ERROR, TIMES_SEEN = 0.01, 8.0
 
@@ -146,8 +147,8 @@ class WorkingSetSolver:
     def _make_scores_exact(self, predictors: list[Predictor], tol: float) -> None:
         """Compute the scores anew that certificates depend on.
 
-        ‖w‖² depends on the scores of support vectors, the loss on those of rows whose margin is not
-        clearly beyond 1. How wrong scores are is seen at the rows that are computed.
+        ‖w‖² depends on the scores of support vectors, the loss on those of rows whose margin is
+        not clearly beyond 1. How wrong scores are is seen at the rows that are computed.
         """
         wanted = [predictor.depends_on(FIRST_ERROR) for predictor in predictors]
         error = self._replace_scores(predictors, wanted)

@@ -1,13 +1,13 @@
 """Optimized cutting planes: the hinge loss on wide rows, in passes that keep nothing about rows.
 
-R(w) = Σ C max(0, 1 - m) is convex: R(w) >= b - w·g for all w, where g = Σ C y x and b = Σ C over the
-rows with m < 1 at any one point. The maximum of such cuts is a lower bound R' of R, and the least
-‖w‖²/2 + R'(w), a small problem whose dual is max Σ α_t b_t - ‖Σ α_t g_t‖²/2 over the simplex, bounds
-the optimum from below and gives the next goal.
+R(w) = Σ C max(0, 1 - m) is convex: R(w) >= b - w·g for all w, where g = Σ C y x and b = Σ C over
+the rows with m < 1 at any one point. The maximum of such cuts is a lower bound R' of R, and the
+least ‖w‖²/2 + R'(w), a small problem whose dual is max Σ α_t b_t - ‖Σ α_t g_t‖²/2 over the
+simplex, bounds the optimum from below and gives the next goal.
 
 An iteration is one pass from the best vector towards that goal: it returns R and the cuts after
-several lengths at once. The best length is where the next pass begins, and cuts are kept as long as
-they matter: up to five of them from each pass.
+several lengths at once. The best length is where the next pass begins, and cuts are kept as long
+as they matter: up to five of them from each pass.
 
 References
 ----------

@@ -1,12 +1,12 @@
-"""The hinge loss in a few passes: most rows are decided by a sample, only those near the margin are solved.
+"""Rows near the margin: the hinge loss in a few passes, in which a sample decides most rows.
 
-At the optimum a row with a margin below 1 has a_i = C_i, and one above has a_i = 0. The first pass
-fetches a sample, which is solved for every predictor. The second pass fetches the rows whose margin
-is near 1 by the sample's vector w₀; of all others below 1 it returns Σ C_i y_i x_i. What was
-fetched is solved with the others held at their bounds. The third pass computes the objective, and
-fetches the rows that the new vector w₁ puts on another side of 1 than w₀ did; if the gap is not
-closed yet, they are solved together with the others, and so on. Rows keep nothing between passes:
-which of them have been fetched follows from w₀, w₁, ...
+At the optimum a row with a margin below 1 has a_i = C_i, and one above has a_i = 0. The first
+pass fetches a sample, which is solved for every predictor. The second pass fetches the rows whose
+margin is near 1 by the sample's vector w₀; of all others below 1 it returns Σ C_i y_i x_i. What
+was fetched is solved with the others held at their bounds. The third pass computes the objective,
+and fetches the rows that the new vector w₁ puts on another side of 1 than w₀ did; if the gap is
+not closed yet, they are solved together with the others, and so on. Rows keep nothing between
+passes: which of them have been fetched follows from w₀, w₁, ...
 
 References
 ----------
@@ -47,7 +47,8 @@ MANY_ROWS, ROWS_A_FEATURE = 20_000, 200
 ONE_IN, SAMPLE_GAP = 8, 0.01
 #: The vector of n rows with d features is off by a share of about √(d/n): rows in a band so many
 #: times
-#: as wide, or this share of them at most, are solved first, and this share at most in the end. With
+#: as wide, or this share of them at most, are solved first, and this share at most in the end.
+#: With
 #: a
 #: band of 4 instead of 3, 200,000 x 50 rows take 0.25 s of one core instead of 0.23 s.
 BAND, FIRST_SHARE, LARGEST_SHARE = 3.0, 0.45, 0.5
@@ -58,7 +59,8 @@ INNER = 0.5
 MOST_LOOKS, LEAST_PASSES = 12, 10
 #: How many times as many rows as were fetched at first there must be room for.
 GROWTH = 2.0
-#: Lengths of a step that a sample may shorten, and the share of the objective that it must gain by
+#: Lengths of a step that a sample may shorten, and the share of the objective that it must gain
+#: by
 #: that.
 STEPS, GAIN = (1.0, 0.7, 0.5, 0.35, 0.25, 0.15, 0.1, 0.06, 0.03, 0.015, 0.007, 0.003), 0.01
 #: The share of the rows that may have been decided wrongly as far as one looks for them; how much
@@ -67,7 +69,7 @@ MOVED, LONGER = 0.02, 2.0
 
 
 class Shares(NamedTuple):
-    """The shares of the rows that are fetched for the sample, and near the margin; and rows in all for which there is room."""
+    """Shares of rows fetched for the sample and near the margin; number of rows that fit."""
 
     sample: float
     near: float
@@ -136,9 +138,12 @@ def solve_by_fetched_rows(
 class Found:
     """Result of a pass for one predictor.
 
-    loss             Σ C_i max(0, 1 - m_i) by the newest vector
-    combined, total  Σ C_i y_i x_i and Σ C_i: in the first look of the rows that are held, later of held rows that are fetched
-    X, own, target   the rows that are fetched, and what is stored beside them
+    Parameters
+    ----------
+    loss : Σ C_i max(0, 1 - m_i) by the newest vector.
+    combined, total : Σ C_i y_i x_i and Σ C_i of the rows that are held, after the first pass of
+        held rows that are fetched.
+    X, own, target : the rows that are fetched, and the arrays beside them.
     """
 
     loss: float
@@ -151,7 +156,7 @@ class Found:
 
 @dataclass(frozen=True)
 class DualPoint:
-    """Dual coefficients of the fetched rows; the others are at their bounds as `deciding` puts them."""
+    """Dual coefficients of fetched rows; the others are at the bounds that `deciding` gives."""
 
     deciding: Array
     own: tuple[Array, ...]
@@ -174,7 +179,7 @@ def _look_for(
     band: float,
     size: int,
 ) -> Found:
-    """Return the loss of `tried`, and rows near 1 by the first deciding vector, or moved by the last."""
+    """Return the loss of `tried`, and rows near 1 by the first vector, or moved by the last."""
     labels, bounds = column.of(block.own)
     # one vector at a time: with others beside it a product may be rounded in another way than in
     # the pass before
@@ -230,7 +235,7 @@ def _joined_founds(parts: Sequence[Found]) -> Found:
 
 
 class _Search:
-    """Solver state of one predictor: the vectors that decided which rows were fetched, and the best pair."""
+    """Solver state of one predictor: vectors that decided which rows are fetched, and the best."""
 
     def __init__(
         self,
@@ -248,13 +253,14 @@ class _Search:
         self.gap = 1.0
         self._course = [(column.unit * sum(column.sides), 0.0)]  # of the vector zero
         self.goes_on = True
-        #: How far the rows that were fetched last were looked for on the way to `_aim`; 0: there is
+        #: How far the rows that were fetched last were looked for on the way to `_aim`; 0: there
+        #: is
         #: another aim now.
         self._reach = 0.0
         self._begin(sample, share)
 
     def _begin(self, sample: Sample, share: float) -> None:
-        """The sample's optimum, and how far from 1 the margins are of this share of its rows."""
+        """Solve the sample; compute the band around 1 that has this share of its margins."""
         self._sample, self._sampled = sample.X, sample.target(self.column)
         bounds = self._sampled.bounds
         # as exact as the sample is: its objective is off by a share of about features / rows
@@ -274,7 +280,7 @@ class _Search:
         self._below, self._decided = margins < 1.0, away > self.band
 
     def _margins(self, vector: Array) -> Array:
-        """Of the sample."""
+        """Return the margins of the sample."""
         vector, bias = self._split(vector)
         with single_threaded_blas():
             return np.asarray(self._sampled.labels * (self._sample @ vector + bias))
@@ -307,9 +313,9 @@ class _Search:
             self._looks.clear()  # others need the room
 
     def _go_on(self) -> None:
-        """Towards the optimum of what was fetched: as far as is best for the sample, and further to look for wrong decisions.
+        """Step towards the optimum of the fetched rows, and fetch rows decided wrongly beyond.
 
-        As far as there were none the objective is what was solved, and falls.
+        As far as there are none the objective is the one that was solved, and falls.
         """
         if not self._reach:
             self._solve()
@@ -330,7 +336,7 @@ class _Search:
         return self._aim if length == 1.0 else self._best + length * (self._aim - self._best)
 
     def _solve(self) -> None:
-        """The rows that were fetched, with the others held: the next aim, and a bound."""
+        """Solve the fetched rows with the others held: the next aim, and a bound."""
         first, *later = self._looks
         combined = first.combined - sum(look.combined for look in later)
         held = Held(combined, first.total - sum(look.total for look in later), self._primal)

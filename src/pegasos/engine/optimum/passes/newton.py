@@ -1,16 +1,16 @@
-"""Newton's method over row blocks: the optimum of either loss, on rows in memory, on disk or on a cluster.
+"""Newton's method over row blocks, for either loss: rows in memory, on disk or on a cluster.
 
 For the hinge loss it minimizes F_μ(w) = ‖w‖²/2 + Σ φ_μ(m_i) while μ goes to zero, where
 φ_μ(m) = min over s, ξ > 0 with s - ξ = m - 1 of C ξ - μ log s - μ log ξ is the loss with rounded
 corners: a barrier method. a = -φ' is a point of the central path, and φ'' = 1/(s/a + ξ/(C - a)).
 F_μ/μ is self-concordant, so damped steps converge from anywhere. The logistic loss needs no μ.
 
-An iteration is one pass over the rows. It takes the vector, the direction and a guess of the step's
-length, and returns the values of F_μ after several lengths, and gradient and matrix after the
-guessed one. Only where another length is much better is the next pass spent on the same direction.
-Margins determine a, so every pass has two feasible dual points: that of the new vector, and the
-tangent from the old one. Where there are many rows for each feature, the start is the optimum of a
-sample.
+An iteration is one pass over the rows. It takes the vector, the direction and a guess of the
+step's length, and returns the values of F_μ after several lengths, and gradient and matrix after
+the guessed one. Only where another length is much better is the next pass spent on the same
+direction. Margins determine a, so every pass has two feasible dual points: that of the new
+vector, and the tangent from the old one. Where there are many rows for each feature, the start is
+the optimum of a sample.
 
 Without the matrix of features x features the direction is that of L-BFGS (logistic loss only).
 
@@ -74,7 +74,8 @@ FALL, SLOW_FALL = 0.1, 0.5
 NEAR, NEAR_SHARE, LARGE_GAP = 10.0, 0.05, 0.02
 #: The last μ, as a share of the one whose gap would be the tolerance.
 LAST = 0.3
-#: The first μ after a warm start, as a share of the one whose gap would be the whole objective: at
+#: The first μ after a warm start, as a share of the one whose gap would be the whole objective:
+#: at
 #: most
 #: START; that of a sample of n rows with d features is off by a share of about d/n (times 3,
 #: 100,000 x 20
@@ -87,7 +88,8 @@ START, SAMPLE_ERROR = 0.1, 3.0
 FLOAT32_PASSES = 12
 #: Past steps of L-BFGS.
 PAST = 20
-#: One row in so many is a sample, if it has so many rows for each feature; and the gap to which it
+#: One row in so many is a sample, if it has so many rows for each feature; and the gap to which
+#: it
 #: is
 #: solved. Hinge at C = 0.001, 1, 100: 30,000 x 150 rows take 10, 11, 13 passes instead of 12, 16,
 #: 18,
@@ -118,7 +120,7 @@ class DualPoint:
 
 @dataclass(frozen=True)
 class Start:
-    """A vector to start from, its expected objective, and the share of it by which that may be off."""
+    """A vector to start from, its expected objective, and the relative error of that."""
 
     vector: Array
     primal: float
@@ -141,7 +143,7 @@ def solve_in_passes(
     square: bool | None = None,
     start: Start | None = None,
 ) -> list[list[Certified]]:
-    """Solve all predictors until each relative gap is at most tol; every pass serves all (see `follow`).
+    """Solve all predictors to a relative gap of tol; every pass serves all (see `follow`).
 
     `linear_dual`: the hinge loss, else the logistic loss; `square`: Newton's method, else L-BFGS
     (None: Newton's method up to 2,000 features); `start` is that of the first predictor of
@@ -185,7 +187,7 @@ def solve_rows(
     most: int = 1000,
     start: Start | None = None,
 ) -> list[Optimum]:
-    """Solve all targets on rows in memory (those that `members` names; None: all) to the tolerance."""
+    """Solve all targets on rows in memory (`members`; None: all) to the tolerance."""
     count = X.shape[0] if members is None else len(members)
     chains = [[target] for target in targets]
     with LabelledBlocks(X, np.arange(count), members=members) as blocks:
@@ -197,7 +199,7 @@ def solve_rows(
 
 
 def workspace_bytes(m: int, width: int, targets: int, itemsize: int) -> int:
-    """Return the memory that `solve_rows` needs beside X, at most; `itemsize`: bytes copied per number."""
+    """Return the memory that `solve_rows` needs beside X; `itemsize`: bytes copied per number."""
     together = min(targets, max(1, MATRIX_BYTES // (8 * (width + 1) ** 2)))
     return workspace(together, m, width, itemsize) + 8 * m * (targets + 1) + m * width // ONE_IN * 8
 
@@ -208,7 +210,7 @@ def _solve_samples(
     chains: Sequence[Sequence[Predictor]],
     intercept: Intercept,
 ) -> dict[int, Start]:
-    """Return the optimum of a sample for the first predictor of each chain, if it has rows enough."""
+    """Return the optimum of a sample for the first predictor of each chain with many rows."""
     firsts = {number: chain[0] for number, chain in enumerate(chains) if chain}
     rows = max((predictor.rows for predictor in firsts.values()), default=0)
     enough = ROWS_PER_FEATURE * blocks.width
@@ -232,7 +234,7 @@ def _solve_samples(
 
 
 class _Path:
-    """Solver state of one predictor: vector (the intercept last), direction, and the best pair so far."""
+    """Solver state of one predictor: vector (intercept last), direction, and the best pair."""
 
     def __init__(
         self,
@@ -377,7 +379,7 @@ class _Path:
         self.precise |= len(self.course) > FLOAT32_PASSES or self.since > 2
 
     def _bound(self, weights: Array, terms: Array, combinations: Array) -> tuple[float, Array]:
-        """Return a bound and the factors of a that make it feasible: d(f a) >= f d(a) for f <= 1."""
+        """Return a bound and the factors that make a feasible: d(f a) >= f d(a) for f <= 1."""
         factors = np.ones(2)
         if self.free:  # Σ a y = 0: the heavier side shrinks
             factors = weights.min() / np.maximum(weights, np.finfo(float).tiny)
@@ -393,6 +395,7 @@ class _Path:
         return float((0.5 * self.diagonal * vector - self.held) @ vector)
 
     def certified(self) -> Certified:
+        """Return the best vector and the bound."""
         bias = float(self.best[-1]) if len(self.best) > self.width else 0.0
         vector, course = self.best[: self.width].copy(), tuple(self.course)
         return Certified(vector, bias, self.primal, self.bound, course, self.dual)
@@ -429,7 +432,8 @@ class _LimitedMemoryPath(_Path):
         return move
 
 
-# -- the work on one block -------------------------------------------------------------------------
+# -- the work on one block
+# -------------------------------------------------------------------------
 
 
 def _look(block: Block, linear_dual: bool, orders: list[Order], sides: int, square: bool) -> Part:

@@ -1,8 +1,8 @@
 """Compiled loops of Newton's method over the rows of one block, for one predictor.
 
 On the central path of the hinge loss a s = μ, (C - a) ξ = μ and s - ξ = m - 1. With h = 2μ/C and
-r = √((m - 1)² + h²), s + ξ = h + r: so a, s and ξ follow from the margin m, and nothing about a row
-is kept between passes.
+r = √((m - 1)² + h²), s + ξ = h + r: so a, s and ξ follow from the margin m, and nothing about a
+row is kept between passes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ TOGETHER, LEAST, MOST = 16, 1e-250, 1e250
 def corner_values(
     bounds: Array, below: Array, change: Array, corner: Array, aim: float, step: float
 ) -> float:
-    """Return Σ (C ξ - μ log(s + ξ)) after a step, up to a constant; below: 1 - m before it, corner: 2 μ/C."""
+    """Return Σ (C ξ - μ log(s + ξ)) after a step, up to a constant.
+
+    `below` is 1 - m before the step, `corner` is 2 μ/C.
+    """
     total = 0.0
     for i in range(bounds.size):
         missing = below[i] - step * change[i]
@@ -112,8 +115,9 @@ def look_hinge(
     """Sum up one block of the hinge loss with rounded corners.
 
     `scores` are those of the vector, of its change and of the new point, at which everything is
-    computed for μ = aim. The tangent is where a full step would bring a: for it Σ a y x is the vector
-    itself, and the gap is smaller by orders. values[k] += Σ (C ξ - μ log(s + ξ)) after steps[k].
+    computed for μ = aim. The tangent is where a full step would bring a: for it Σ a y x is the
+    vector itself, and the gap is smaller by orders. values[k] += Σ (C ξ - μ log(s + ξ)) after
+    steps[k].
     """
     out[:] = 0.0
     present = 0

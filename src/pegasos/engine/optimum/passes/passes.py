@@ -34,7 +34,8 @@ NO_FOLD = -1
 class Passes(Protocol):
     """Rows in blocks, wherever they are (see `RowBlocks.map_sum`).
 
-    A block's `own` are arrays beside its rows, from which a `Predictor` computes labels and bounds.
+    A block's `own` are arrays beside its rows, from which a `Predictor` computes labels and
+    bounds.
     """
 
     width: int
@@ -171,9 +172,10 @@ def follow(
 ) -> list[list[Certified]]:
     """Solve all predictors of all chains until each relative gap is at most tol.
 
-    In a chain each predictor begins where the last one ended. begin(number of the chain, predictor,
-    the search before it or None) makes a search; serve(searches) is one pass for at most `together`
-    of them, one of each chain. At the deadline of this thread the best pairs so far are returned.
+    In a chain each predictor begins where the last one ended. begin(number of the chain,
+    predictor, the search before it or None) makes a search; serve(searches) is one pass for at
+    most `together` of them, one of each chain. At the deadline of this thread the best pairs so
+    far are returned.
     """
     found: list[list[Certified]] = [[] for _ in chains]
     waiting = deque(number for number, chain in enumerate(chains) if chain)
@@ -205,7 +207,8 @@ def _ended(search: Search, tol: float, most: int) -> bool:
     return bool(search.course) and (late or search.relative <= tol)
 
 
-# -- samples ---------------------------------------------------------------------------------------
+# -- samples
+# ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -247,7 +250,8 @@ def stacked(parts: Sequence[Any]) -> Any:
     return np.concatenate([np.asarray(part) for part in parts])
 
 
-# -- certificates ----------------------------------------------------------------------------------
+# -- certificates
+# ----------------------------------------------------------------------------------
 
 
 def with_bias(optimum: Optimum, intercept: Intercept) -> Array:
