@@ -107,6 +107,17 @@ def save(
     See Also
     --------
     load : Read the estimator of a model file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pegasos
+    >>> model = pegasos.Perceptron().fit([[0.0], [1.0]], ["a", "b"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pegasos.save(model, f"{folder}/my.model")
+    ...     loaded = pegasos.load(f"{folder}/my.model")
+    >>> loaded.predict([[2.0]]).tolist()
+    ['b']
     """
     draft = Draft()
     tree = _described(estimator, draft)
@@ -165,6 +176,17 @@ def load(path: str | os.PathLike[str]) -> Any:
     See Also
     --------
     save : Write a fitted estimator to a model file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pegasos
+    >>> model = pegasos.Perceptron().fit([[0.0], [1.0]], ["a", "b"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pegasos.save(model, f"{folder}/my.model")
+    ...     loaded = pegasos.load(f"{folder}/my.model")
+    >>> loaded.predict([[2.0]]).tolist()
+    ['b']
     """
     return read_model(path).estimator
 

@@ -92,6 +92,16 @@ def export_onnx(model: Any, path: str | os.PathLike[str], *, float32: bool = Fal
     since 1970-01-01. Its outputs are `label`, `scores` (those of `decision_function`) and, if the
     model has them, `probabilities`. All models that model files support can be exported. The
     package onnx is required: pip install '.[onnx]' in a clone.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pegasos
+    >>> model = pegasos.SDCA().fit([[0.0], [1.0]], ["a", "b"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     exported = pegasos.export_onnx(model, f"{folder}/my.onnx")
+    >>> exported.outputs, exported.classes
+    ({'label': 'label', 'scores': 'scores'}, ['a', 'b'])
     """
     is_file = isinstance(model, str | os.PathLike)
     saved = read_model(model) if is_file else Model(fitted_model(model), 0)
