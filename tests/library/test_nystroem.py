@@ -372,7 +372,7 @@ def test_train_and_tune_take_landmarks(tmp_path: Path) -> None:
     assert cells[0] == ["cell", "model", "kernel", "landmarks"] and len(cells) == 5
     assert ["sdca", "gaussian:4", "20"] in [cell[1:] for cell in cells]
     assert (
-        "--landmarks is for a kernel"
+        "--landmarks approximates a kernel"
         in call("train", table, "--kernel", "linear", "--landmarks", "20").err
     )
 

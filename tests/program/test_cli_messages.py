@@ -24,6 +24,7 @@ from pegasos.search.sweep import OutOfTime
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     written(numbers(), tmp_path / "table.csv")
+    written(numbers(), tmp_path / "rows.csv")
     fine("train", "table.csv")
     (tmp_path / "empty.csv").write_text("")
     (tmp_path / "one.csv").write_text("a,b,y\n1,2,yes\n")
@@ -47,11 +48,11 @@ def folder(tmp_path, monkeypatch):
         ("train one.csv", 3, "two classes are needed"),
         ("train two.csv", 3, "one training row, of class"),
         ("train head.csv", 3, "no rows"),
-        ("train table.csv --label z", 3, "its columns are a, b, c, y"),
-        ("train table.csv --label 9", 3, "it has 4 columns"),
-        ("train table.csv --drop x", 3, "no column 'x' (--drop)"),
-        ("train table.csv --format xls", 3, "there is no format called 'xls'"),
-        ("train table.csv --lamda 1", 2, "--lam"),
+        ("train rows.csv --label z", 3, "its columns are a, b, c, y"),
+        ("train rows.csv --label 9", 3, "it has 4 columns"),
+        ("train rows.csv --drop x", 3, "no column 'x' (--drop)"),
+        ("train rows.csv --format xls", 3, "there is no format called 'xls'"),
+        ("train rows.csv --lamda 1", 2, "--lam"),
         ("train table.csv -o folder", 2, "is a folder; give the name of a file"),
         ("train table.csv -o table.csv/a", 2, "is a file, not a folder"),
         ("train digits --label 3", 2, "--label is for files"),
@@ -85,13 +86,13 @@ def test_an_unexpected_error_is_one_line_and_debug_shows_all(folder, monkeypatch
         raise KeyError("inner")
 
     monkeypatch.setattr("pegasos.program.learning.in_memory.split_rows", fails)
-    answer = call("train", "table.csv", "-q")
+    answer = call("train", "rows.csv", "-q")
     assert answer.code == 1
     assert (
         answer.err
         == "pegasos: unexpected KeyError: 'inner'. Please report it; --debug shows the traceback.\n"
     )
-    for words in (("--debug", "train", "table.csv"), ("train", "table.csv", "--debug")):
+    for words in (("--debug", "train", "rows.csv"), ("train", "rows.csv", "--debug")):
         with pytest.raises(KeyError):
             app.run(list(words))
 
@@ -131,15 +132,24 @@ def test_other_ends(folder, monkeypatch, error, code, text):
         raise error
 
     monkeypatch.setattr("pegasos.program.learning.in_memory.split_rows", fails)
-    answer = call("train", "table.csv", "-q")
+    answer = call("train", "rows.csv", "-q")
     assert answer.code == code
     assert text in answer.err
 
 
 def test_quiet_says_nothing_but_results(folder):
-    answer = fine("train", "table.csv", "--quiet")
+    answer = fine("train", "rows.csv", "--quiet")
     assert answer.err == ""
-    assert "saved: table.model" in answer.out
+    assert "saved: rows.model" in answer.out
+
+
+def test_a_model_of_the_default_name_is_replaced_on_request_only(folder):
+    before = (folder / "table.model").read_bytes()
+    answer = call("train", "table.csv", "--kernel", "gaussian")
+    assert answer.code == 2 and "table.model exists: --force replaces it" in answer.err
+    assert (folder / "table.model").read_bytes() == before
+    fine("train", "table.csv", "--kernel", "gaussian", "--force")
+    fine("train", "table.csv", "-o", "table.model")
 
 
 def test_describe_works_without_any_label(folder):

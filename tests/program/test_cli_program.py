@@ -159,7 +159,7 @@ def test_exit_codes(tmp_path, monkeypatch):
     (tmp_path / "bad.csv").write_text("a,y\n1\n2,3,4\n")
     (tmp_path / "bad.model").write_bytes(b"\x80\x04 not a model")
     written(numbers(), tmp_path / "my.csv")
-    assert program("train", "bad.csv", code=3, folder=tmp_path).stdout == ""
+    assert program("train", "bad.csv", "-o", "new.model", code=3, folder=tmp_path).stdout == ""
     assert re.fullmatch(r"pegasos \d+\.\d+\.\d+\n", program("--version").stdout)
     monkeypatch.chdir(tmp_path)
     for arguments, code, said in (

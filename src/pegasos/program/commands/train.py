@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import time
 from typing import TYPE_CHECKING, Annotated
 
 from pegasos.metrics import Measure
+from pegasos.program.errors import UsageError
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import (
     HERE,
@@ -38,6 +40,7 @@ def command(
     out: Annotated[
         str | None, option("FILE", "Model file. Default: DATA's name + .model", "--out", "-o")
     ] = None,
+    force: Annotated[bool, option(None, "Replace a model of the default name.", "--force")] = False,
 ) -> None:
     """Train one model, show its errors on training and test rows, and save it.
 
@@ -58,7 +61,8 @@ def command(
     from pegasos.program.views import give
 
     path = out if out is not None else f"{stem(data)}.model"
-    found = train(data, model, path, learning, reading, running, where)
+    replaces = force or out is not None
+    found = train(data, model, path, learning, reading, running, where, replaces)
     give(found, talking.as_json, lambda: _show(found, data))
 
 
@@ -70,12 +74,12 @@ def train(
     reading: ReadingOptions,
     running: RunningOptions,
     where: ClusterOptions = HERE,
+    replaces: bool = True,
 ) -> TrainRecord:
-    """Train a model, save it, and return its errors."""
+    """Train a model, save it, and return its errors; `replaces` allows an existing file."""
     from pegasos.learners.catalogue import make_learner
     from pegasos.nystroem import Nystroem
     from pegasos.program.datasets import check_source
-    from pegasos.program.errors import UsageError
     from pegasos.program.grids import SEARCH_ROWS
     from pegasos.program.learning import open_table
     from pegasos.program.learning.clusters import check_cluster, cluster_of
@@ -88,6 +92,8 @@ def train(
     asked = option_values.single(option_values.check([model], learning, running.memory))
     check_source(data)
     outputs.check_file(path, data, what="a model")
+    if not replaces and os.path.exists(path):
+        raise UsageError(f"{path} exists: --force replaces it, or give another name with -o.")
     if where.asked:
         if (why := why_not_in_passes(learning, model)) is not None:
             raise UsageError(f"--cluster and --workers of train: {why}.")
