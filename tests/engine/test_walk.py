@@ -53,7 +53,7 @@ def test_the_walk_on_the_command_line(tmp_path: Path, monkeypatch: pytest.Monkey
         assert "300 rows are exact repeats" in said
     assert of_commas.err.startswith("commas are read as decimal points in monthly\n")
     assert described.out.splitlines()[1:] == of_commas.out.splitlines()[1:]
-    assert "always guessing 'stayed' errs on 7.96 %" in described.out
+    assert "always predicting 'stayed' has an error of 7.96 %" in described.out
     assert (
         "baseline: constant scores: 0.07963" in tuned.out
         and "is no better than the baseline" not in tuned.out

@@ -57,7 +57,7 @@ def test_a_useless_model_of_train_is_called_that(table):
 
 def test_a_useless_model_is_called_that(table):
     told = fine("tune", table, "--kernel", "linear", "--lam", "10", "--drop", "customer")
-    assert "note: always guessing 'stayed' errs on 9.79 %" in told.err
+    assert "note: always predicting 'stayed' has an error of 9.79 %" in told.err
     assert "--metric balanced-error, f1 or average-precision" in told.err
     assert "This model is no better than the baseline: error " in told.out
     page = Path("runs/churn/report.html").read_text()

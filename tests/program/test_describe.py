@@ -88,7 +88,7 @@ def test_classes_and_the_error_of_guessing():
     found = describe(dataset(np.arange(10.0)[:, None], [1.0] * 8 + [-1.0, 3.0]))
     assert found.classes == [("1", 8), ("-1", 1), ("3", 1)]
     assert found.largest_share == 0.8 and found.guessing_error == pytest.approx(0.2)
-    assert "always guessing '1' errs on 20.00 %" in said(
+    assert "always predicting '1' has an error of 20.00 %" in said(
         found
     ) and "'1' has 8 times the rows of '3'" in said(found)
     one = describe(dataset(np.arange(10.0)[:, None], np.array(["a"] * 10, dtype=object)))
@@ -113,10 +113,10 @@ def test_frames_with_gaps_and_words():
     assert (b.kind, b.missing, b.distinct, b.mean) == ("text", 1, 2, None)
     assert (c.missing, c.mean) == (4, None) and found.constant == ["c"]
     assert (found.missing, found.rows_with_missing) == (6, 4)
-    assert found.dtype == "2 columns of numbers, 1 of words"
-    assert "6 values in 4 rows; train and tune fill them in (one more category for words)" in said(
+    assert found.dtype == "2 columns of numbers, 1 of categories"
+    assert "6 values in 4 rows; train and tune fill them in (one more category)" in said(
         found
-    ) and "2, has b" in said(found)
+    ) and "b has the most, 2" in said(found)
     json.dumps(to_json(found), allow_nan=False)
 
 
@@ -163,7 +163,7 @@ def test_repeats_and_contradictions():
 def test_advice_on_scaling():
     random = np.random.default_rng(0)
     assert (
-        "standardize, which is the default; deviations differ by a factor of 9.87e+03 (x1 0.0104, x10 102)"
+        "standardize, which is the default; stds differ by a factor of 9.87e+03 (x1 0.0104, x10 102)"
         in said(describe(load_set("quadric")))
     )
     words = "Scaling: --scale normalize, which is the default for pixels, here 0 to 16"
@@ -196,7 +196,6 @@ def test_correlations_of_wide_sets_are_sampled_and_say_so(monkeypatch):
     X[:, 29] = 0.9 * X[:, 28] + 0.1 * X[:, 29]
     exact = describe(dataset(X))
     assert exact.notes == []
-    monkeypatch.setattr(module, "PAIRED_FEATURES", 29)
     monkeypatch.setattr(module, "CORRELATED_FEATURES", 20)
     monkeypatch.setattr(module, "BLOCK", 20_000)
     for container in (

@@ -1,4 +1,4 @@
-"""Statistics of a table that is fed block by block: moments of numeric columns, labels, correlations."""
+"""Statistics of a table that is fed block by block: moments of numeric columns, labels."""
 
 from __future__ import annotations
 
@@ -169,47 +169,3 @@ class LabelCounts:
         """Refuse labels that are no classes; `column` names file and column."""
         fractions = "f" in self.kinds and self.kinds <= {"f", "i"}
         check_classes(fractions, len(self.counts), rows, column)
-
-
-class PairSums:
-    """Sums for the correlation of each pair of columns, over rows in which both are present."""
-
-    def __init__(self, width: int) -> None:
-        self.count, self.first, self.square, self.product = np.zeros((4, width, width))
-        self.rows = 0
-
-    def add(self, Z: Array) -> None:
-        """Add rows of columns shifted and scaled to about 0 and 1; NaN is missing."""
-        there = np.isfinite(Z)
-        if there.all():
-            self.count += len(Z)
-            self.first += Z.sum(axis=0)[:, None]
-            self.square += np.square(Z).sum(axis=0)[:, None]
-        else:
-            Z, there = np.where(there, Z, 0.0), there.astype(np.float64)
-            self.count += there.T @ there
-            self.first += Z.T @ there  # of the first column, where the second is present
-            self.square += (Z * Z).T @ there
-        self.product += Z.T @ Z
-        self.rows += len(Z)
-
-    def correlations(self) -> Array:
-        """Return r of each pair; 0 where one is constant or few rows have both."""
-        count = np.maximum(self.count, 1)
-        with np.errstate(all="ignore"):  # numbers near 1e300
-            mean = self.first / count
-            spread = np.maximum(self.square / count - mean * mean, 0)
-            scale = np.sqrt(spread * spread.T)
-            scale[self.count < min(10, self.rows)] = 0  # two rows in common always correlate
-            r = (self.product / count - mean * mean.T) / np.maximum(scale, 1e-9)
-        return np.clip(np.where(scale > 1e-9, r, 0), -1, 1)
-
-    def strongest(self, names: dict[int, str], most: int) -> list[tuple[str, str, float]]:
-        """Return the pairs of named columns with the largest |r|."""
-        r, places = self.correlations(), np.array(list(names), dtype=np.intp)
-        first, second = (places[each] for each in np.triu_indices(len(places), 1))
-        order = np.argsort(-np.abs(r[first, second]), kind="stable")[:most]
-        return [
-            (names[one], names[two], float(r[one, two]))
-            for one, two in zip(first[order].tolist(), second[order].tolist(), strict=True)
-        ]

@@ -1,4 +1,4 @@
-"""The description of a set, and what its numbers advise."""
+"""The description of a table, and what its numbers advise."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from pegasos.program.tables.dataset import NUMBER, TEXT
 from pegasos.program.tables.labels import rare_classes
 from pegasos.program.tables.messages import listed
 
-#: So many times the rows of the rarest class make a table unbalanced.
+#: A table is unbalanced if its largest class has so many times the rows of its rarest.
 UNBALANCED = 3
 
 
 @dataclass
 class Feature:
-    """One feature. Numbers have statistics of the values that are there (deviation: divided by their count, as in a
-    standardizer); words have the number of distinct ones."""
+    """Statistics of one feature.
+
+    Numbers have moments and quartiles of the values present (std: divided by their count, as in a
+    standardizer); categories have the number of distinct ones.
+    """
 
     name: str
     kind: str = NUMBER
@@ -29,14 +32,14 @@ class Feature:
     median: float | None = None
     quartile3: float | None = None
     max: float | None = None
-    #: How many values have |z| >= the threshold, z = (value - mean)/std.
+    #: Number of values with |z| >= the threshold, z = (value - mean)/std.
     outliers: int = 0
     distinct: int | None = None
 
 
 @dataclass
 class Description:
-    """What `describe` found."""
+    """Result of `describe`."""
 
     name: str
     rows: int
@@ -47,7 +50,7 @@ class Description:
     density: float | None = None
     #: Label and number of its rows, the largest class first.
     classes: list[tuple[str, int]] = field(default_factory=list)
-    #: Share of the largest class, and the error of always guessing it: 1 minus that.
+    #: Share of the largest class, and the error of always predicting it: 1 minus that.
     largest_share: float | None = None
     guessing_error: float | None = None
     missing: int = 0
@@ -64,127 +67,124 @@ class Description:
     correlations: list[tuple[str, str, float]] = field(default_factory=list)
     columns: list[Feature] = field(default_factory=list)
     advice: list[str] = field(default_factory=list)
-    #: Where a number is not what it seems: taken from a sample, or from some of the features.
+    #: What is estimated, from a sample or some of the features.
     notes: list[str] = field(default_factory=list)
 
 
 def advise(found: Description, image: bool, pixels: bool = False) -> Iterator[str]:
-    """What the numbers of a description suggest, a line each.
+    """Yield lines of advice.
 
-    `image`: whether rows are known to be images; `pixels`: whether all columns are whole numbers in the range of pixels.
+    Parameters
+    ----------
+    found : the description.
+    image : whether rows are known to be images.
+    pixels : whether all columns are whole numbers in the range of pixels.
     """
     if pixels:
         high = max(f.max or 0.0 for f in found.columns)
         yield f"Scaling: --scale normalize, which is the default for pixels, here 0 to {high:g}."
     else:
-        yield _advise_scaling(found, image)
+        yield f"Scaling: {_advise_scaling(found, image)}."
     if found.classes:
-        (most, many), (least, few) = found.classes[0], found.classes[-1]
-        assert found.guessing_error is not None
-        yield f"Classes: {guessing_words(most, found.guessing_error)}; a learner must do better than that."
-        if len(found.classes) == 1:
-            yield f"Classes: all labels are {most!r}; there is nothing to tell apart."
-        elif len(found.classes) > max(50, found.rows // 10):
-            yield f"Classes: {len(found.classes)} distinct labels or more in {found.rows} rows; is the label a number to predict?"
-        elif is_unbalanced([many, few]):
-            yield f"Classes: {most!r} has {many / few:.0f} times the rows of {least!r}; {fitting_words(len(found.classes))}."
-        yield from (f"Classes: {each}" for each in rare_classes(dict(found.classes)))
+        yield from (f"Classes: {each}" for each in _advise_classes(found))
     yield from _advise_oddities(found, image)
     gigabytes = 4 * found.rows**2 / 1e9
     much = f"{gigabytes:.3g} GB" if gigabytes >= 0.1 else f"{1000 * gigabytes:.3g} MB"
-    size = (
-        f"Size: the whole kernel matrix, {found.rows} x {found.rows} in float32, would take {much}"
-    )
-    yield size + (
-        "."
-        if gigabytes < 1
-        else "; where memory is short, its rows are computed as they are needed, more slowly."
-    )
+    size = f"the whole kernel matrix, {found.rows} x {found.rows} in float32, would take {much}"
+    slow = "; where memory is short, its rows are computed as they are needed, more slowly"
+    yield f"Size: {size}{slow * (gigabytes >= 1)}."
 
 
 def guessing_words(label: str, error: float) -> str:
-    """What always answering the most frequent class would give.
+    """Return the error of always predicting the most frequent class, in words.
 
     >>> guessing_words("stayed", 0.0985)
-    "always guessing 'stayed' errs on 9.85 %"
+    "always predicting 'stayed' has an error of 9.85 %"
     """
-    return f"always guessing {label!r} errs on {100 * error:.2f} %"
+    return f"always predicting {label!r} has an error of {100 * error:.2f} %"
 
 
 def is_unbalanced(counts: Iterable[int]) -> bool:
-    """Whether a class has so many more rows than another that the error says little about the rare one."""
+    """Return whether the error says little about the rarest class."""
     counts = list(counts)
     return max(counts) >= UNBALANCED * min(counts)
 
 
 def fitting_words(classes: int) -> str:
-    """What to choose by where classes are unbalanced."""
-    names = (
-        "balanced-error, f1 or average-precision" if classes == 2 else "balanced-error or f1-macro"
-    )
-    return f"where rare classes matter choose by --metric {names}, and compare --class-weight none,balanced"
+    """Return what to choose by if classes are unbalanced."""
+    pair, many = "balanced-error, f1 or average-precision", "balanced-error or f1-macro"
+    metric = f"--metric {pair if classes == 2 else many}"
+    return f"if rare classes matter, choose by {metric}, and compare --class-weight none,balanced"
+
+
+def _advise_classes(found: Description) -> Iterator[str]:
+    (most, many), (least, few) = found.classes[0], found.classes[-1]
+    assert found.guessing_error is not None
+    yield f"{guessing_words(most, found.guessing_error)}; a learner must do better than that."
+    count = len(found.classes)
+    if count == 1:
+        yield f"all labels are {most!r}; there is nothing to tell apart."
+    elif count > max(50, found.rows // 10):
+        labels = f"{count} distinct labels or more in {found.rows} rows"
+        yield f"{labels}; is the label a number to predict?"
+    elif is_unbalanced([many, few]):
+        more = f"{most!r} has {many / few:.0f} times the rows of {least!r}"
+        yield f"{more}; {fitting_words(count)}."
+    yield from rare_classes(dict(found.classes))
 
 
 def _advise_scaling(found: Description, image: bool) -> str:
     numbers = [f for f in found.columns if f.std and math.isfinite(f.std)]
     if found.sparse:
-        why = f"rows are sparse ({found.density:.2%} of the numbers are not zero) and moving their means would fill them"
-        return f"Scaling: --scale none, which is the default for such rows; {why}."
+        why = f"rows are sparse ({found.density:.2%} of the numbers are not zero)"
+        return f"--scale none, which is the default: {why}, and centering would fill them"
     if not numbers:
-        return "Scaling: none; there are no numbers that vary."
+        return "none; there are no numbers that vary"
     low, high = min(f.min or 0.0 for f in numbers), max(f.max or 0.0 for f in numbers)
-    # pixels are many, nearly all from the same lowest value, most of them nearly to the same highest
+    # Pixels: many columns, nearly all with the lowest value, most with nearly the highest.
     reach = sum((f.max or 0.0) - low >= 0.5 * (high - low) for f in numbers)
     begin = sum(f.min == low for f in numbers)
-    if image or (
-        len(numbers) >= 16 and begin >= 0.9 * len(numbers) and reach >= 0.5 * len(numbers)
-    ):
-        return f"Scaling: none; the {'pixels' if image else 'features'} share one range, {low:g} to {high:g}."
-    default = "Scaling: --scale standardize, which is the default;"
+    many = len(numbers) >= 16
+    if image or (many and begin >= 0.9 * len(numbers) and reach >= 0.5 * len(numbers)):
+        return f"none; the {'pixels' if image else 'features'} share one range, {low:g} to {high:g}"
+    default = "--scale standardize, which is the default;"
     narrow, wide = (pick(numbers, key=lambda f: f.std or 0.0) for pick in (min, max))
     factor = (wide.std or 0.0) / (narrow.std or 1.0)
     far = max(numbers, key=lambda f: abs(f.mean or 0.0) / (f.std or 1.0))
     if factor >= 2:
         ends = f"{narrow.name} {narrow.std:.3g}, {wide.name} {wide.std:.3g}"
-        return f"{default} deviations differ by a factor of {factor:.3g} ({ends})."
+        return f"{default} stds differ by a factor of {factor:.3g} ({ends})"
     if abs(far.mean or 0.0) >= 3 * (far.std or 0.0):
-        return f"{default} {far.name} lies far from zero ({far.mean:.3g} ± {far.std:.3g})."
-    return f"Scaling: not needed; deviations differ by a factor of {factor:.3g} only."
+        return f"{default} {far.name} lies far from zero ({far.mean:.3g} ± {far.std:.3g})"
+    return f"not needed; stds differ by a factor of {factor:.3g} only"
 
 
 def _advise_oddities(found: Description, image: bool) -> Iterator[str]:
+    texts = [f for f in found.columns if f.kind == TEXT]
     if found.outlier_rows:
         each = math.erfc(found.outlier / math.sqrt(2))
-        normal = found.rows * -math.expm1(
-            sum(f.kind != TEXT for f in found.columns) * math.log1p(-each)
-        )
+        numeric = len(found.columns) - len(texts)
+        normal = found.rows * -math.expm1(numeric * math.log1p(-each))
         share = f"{found.outlier_rows} of {found.rows} rows ({found.outlier_rows / found.rows:.2%})"
-        advice = f"independent normal features would give about {normal:.0f}. Look at them before --drop-outliers."
+        advice = f"independent normal features would give about {normal:.0f}. "
+        advice += "Look at them before --drop-outliers."
         if image or found.sparse:
-            advice = (
-                "that means little where most values are the same, as in images and sparse rows."
-            )
+            advice = "that means little where most values are equal, as in images and sparse rows."
         yield f"Outliers: {share} have a value with |z| >= {found.outlier:g}; {advice}"
     if found.missing:
-        also = (
-            " (one more category for words)"
-            if any(f.kind == TEXT and f.missing for f in found.columns)
-            else ""
-        )
+        also = " (one more category)" * any(f.missing for f in texts)
         there = f"{found.missing} values in {found.rows_with_missing} rows"
         yield f"Missing: {there}; train and tune fill them in{also}, and refuse them with --strict."
-    if words := [f for f in found.columns if f.kind == TEXT]:
-        widest = max(words, key=lambda f: f.distinct or 0)
-        yield f"Words: columns of words become one column a word; the most, {widest.distinct}, has {widest.name}."
+    if texts:
+        widest = max(texts, key=lambda f: f.distinct or 0)
+        most = f"{widest.name} has the most, {widest.distinct}"
+        yield f"Categories: each becomes one column; {most}."
     if found.constant:
-        names = listed(found.constant, 5)
-        what = (
-            "feature never changes" if len(found.constant) == 1 else "of the features never change"
-        )
-        yield f"Constant: {len(found.constant)} {what} ({names}); --drop leaves such columns out."
-    if not image and (
-        same := [f"{a} and {b} (r = {r:.3f})" for a, b, r in found.correlations if abs(r) >= 0.95]
-    ):
+        names, count = listed(found.constant, 5), len(found.constant)
+        what = "feature never changes" if count == 1 else "of the features never change"
+        yield f"Constant: {count} {what} ({names}); --drop leaves such columns out."
+    same = [f"{a} and {b} (r = {r:.3f})" for a, b, r in found.correlations if abs(r) >= 0.95]
+    if same and not image:
         yield f"Correlations: nearly the same are {listed(same, 3)}."
     if found.duplicates or found.contradictions:
         others = f"{found.contradictions} have the features of an earlier one but another label"

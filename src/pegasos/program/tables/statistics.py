@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from pegasos.engine.runtime.threads import single_threaded_blas
-from pegasos.program.tables.block_statistics import LabelCounts, Moments, PairSums, numeric_blocks
+from pegasos.program.tables.block_statistics import LabelCounts, Moments, numeric_blocks
 from pegasos.program.tables.dataset import (
     NUMBER,
     TEXT,
@@ -39,8 +39,6 @@ from pegasos.program.tables.survey import distinct_values, explaining_columns
 #: Columns of an array are read in blocks of about this many numbers (64 MB); correlations of a
 #: sample come from at most twice as many.
 BLOCK = 8_000_000
-#: Numeric columns up to which all rows are counted for correlations.
-PAIRED_FEATURES = 100
 #: Columns of a wider table among which correlations are sought.
 CORRELATED_FEATURES = 500
 TOP_PAIRS = 10
@@ -128,8 +126,6 @@ class Describer:
             if column.kind == TEXT
         }
         self.moments = Moments(len(columns) - len(self.words))
-        self.pairs: PairSums | None = None
-        self._shift: tuple[Array, Array] | None = None
         self.labels, self._most_labels = LabelCounts(), {} if memory else {"most": math.inf}
         self.rows = self.rows_with_missing = self.unlabelled = self.infinite = 0
         self._word_gaps = dict.fromkeys(self.words, 0)
@@ -176,17 +172,6 @@ class Describer:
         self.moments.see(values)
         if self._sparse:
             self._lowest = min(self._lowest, int(values.indices.min(initial=1)))
-        elif 2 <= values.shape[1] <= PAIRED_FEATURES:
-            self._pair(values)
-
-    def _pair(self, values: Array) -> None:
-        """Sum products of columns scaled by the moments of the first block."""
-        if self.pairs is None or self._shift is None:
-            deviation = np.sqrt(self.moments.variance)
-            self._shift = self.moments.mean, np.where(deviation > 0, deviation, 1.0)
-            self.pairs = PairSums(values.shape[1])
-        with np.errstate(over="ignore", invalid="ignore"):
-            self.pairs.add((values - self._shift[0]) / self._shift[1])
 
     def description(self, name: str, outlier: float = 3.0, image: bool = False) -> Description:
         """Return the description of all rows so far."""
@@ -218,7 +203,7 @@ class Describer:
         found.missing = sum(each.missing for each in found.columns)
         if not found.dtype:
             plain = not words and not found.missing
-            kinds = f"{len(columns) - words} columns of numbers, {words} of words"
+            kinds = f"{len(columns) - words} columns of numbers, {words} of categories"
             found.dtype = "float64" if plain else kinds
         found.constant = [each.name for each in found.columns if _is_constant(each)]
         if self.infinite:
@@ -295,29 +280,31 @@ class Describer:
     def _correlate(self, found: Description, X: Any) -> None:
         """Find the strongest correlations, each from the rows in which both numbers are present."""
         numeric = [place for place, feature in enumerate(found.columns) if feature.distinct is None]
-        stds = [found.columns[place].std or 0.0 for place in numeric]
-        chosen = [at for at, std in enumerate(stds) if std and math.isfinite(std)]
-        pairs, names = self.pairs, {at: found.columns[numeric[at]].name for at in chosen}
-        if pairs is None and len(chosen) > 1:
-            if len(chosen) > CORRELATED_FEATURES:
-                chosen = sorted(sorted(chosen, key=lambda at: -stds[at])[:CORRELATED_FEATURES])
-                found.notes.append(
-                    f"Correlations are among the {CORRELATED_FEATURES} features "
-                    "with the largest variance."
-                )
-            most = max(1000, 2 * BLOCK // len(chosen))
-            if X.shape[0] > most:
-                X = X[np.sort(np.random.default_rng(0).choice(X.shape[0], most, replace=False))]
-            if X.shape[0] < self.rows:
-                found.notes.append(f"Correlations come from a sample of {X.shape[0]} rows.")
-            features = [found.columns[numeric[at]] for at in chosen]
-            Z = _dense(X, [numeric[at] for at in chosen])
-            Z -= [feature.mean for feature in features]
-            Z /= [feature.std for feature in features]
-            pairs, names = PairSums(len(chosen)), dict(enumerate(each.name for each in features))
-            pairs.add(Z)
-        if pairs is not None:
-            found.correlations = pairs.strongest(names, TOP_PAIRS)
+        stds = {place: found.columns[place].std or 0.0 for place in numeric}
+        chosen = [place for place, std in stds.items() if std and math.isfinite(std)]
+        if len(chosen) < 2:
+            return
+        if len(chosen) > CORRELATED_FEATURES:
+            chosen = sorted(sorted(chosen, key=lambda place: -stds[place])[:CORRELATED_FEATURES])
+            found.notes.append(
+                f"Correlations are among the {CORRELATED_FEATURES} features "
+                "with the largest variance."
+            )
+        most = max(1000, 2 * BLOCK // len(chosen))
+        if X.shape[0] > most:
+            X = X[np.sort(np.random.default_rng(0).choice(X.shape[0], most, replace=False))]
+        if X.shape[0] < self.rows:
+            found.notes.append(f"Correlations come from a sample of {X.shape[0]} rows.")
+        features = [found.columns[place] for place in chosen]
+        Z = _dense(X, chosen)
+        Z -= [feature.mean for feature in features]
+        Z /= [feature.std for feature in features]
+        r = _correlations(Z)
+        first, second = np.triu_indices(len(chosen), 1)
+        order = np.argsort(-np.abs(r[first, second]), kind="stable")[:TOP_PAIRS]
+        pairs = zip(first[order].tolist(), second[order].tolist(), strict=True)
+        names = [feature.name for feature in features]
+        found.correlations = [(names[i], names[j], float(r[i, j])) for i, j in pairs]
 
     def _count_repeats(self, found: Description) -> None:
         hashes, each = self.hashes.rows(), self.hashes.each
@@ -337,6 +324,24 @@ def _is_constant(feature: Feature) -> bool:
     if feature.distinct is not None:  # a gap beside one word is informative
         return feature.distinct + (feature.missing > 0) <= 1
     return feature.min == feature.max  # also without any value: None is None
+
+
+def _correlations(Z: Array) -> Array:
+    """Return r of each pair of standardized columns, from the rows in which both are present.
+
+    It is 0 where one is constant or few rows have both.
+    """
+    there = np.isfinite(Z)
+    Z, there = np.where(there, Z, 0.0), there.astype(np.float64)
+    count = there.T @ there
+    some = np.maximum(count, 1)
+    with np.errstate(all="ignore"):  # numbers near 1e300
+        mean = Z.T @ there / some  # of the first column, where the second is present
+        spread = np.maximum((Z * Z).T @ there / some - mean * mean, 0)
+        scale = np.sqrt(spread * spread.T)
+        scale[count < min(10, len(Z))] = 0  # two rows in common always correlate
+        r = (Z.T @ Z / some - mean * mean.T) / np.maximum(scale, 1e-9)
+    return np.clip(np.where(scale > 1e-9, r, 0), -1, 1)
 
 
 def _dense(X: Any, places: list[int]) -> Array:
