@@ -12,8 +12,8 @@ import numpy as np
 
 from pegasos.engine.rows.plan import budget_bytes
 from pegasos.program.datasets import USUAL_TEST_SIZE, read_options
-from pegasos.program.tables.column_tables import told_gaps
 from pegasos.program.tables.dataset import NUMBER, TEXT, Array, Column, Dataset, is_frame
+from pegasos.program.tables.gaps import told_gaps
 from pegasos.program.tables.labels import (
     checked_weights,
     label_texts,

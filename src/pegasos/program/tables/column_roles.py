@@ -51,7 +51,7 @@ def place(names: Sequence[str], asked: str, option: str, file: str) -> int:
     return position - 1 if position > 0 else len(names) + position
 
 
-def roles(names: Sequence[str], options: ReadOptions, file: str, header: bool = True) -> Roles:
+def find_roles(names: Sequence[str], options: ReadOptions, file: str, header: bool = True) -> Roles:
     """Return the roles of a table's columns by the options, else by their names."""
     taken = {place(names, asked, "--drop", file): "--drop" for asked in options.drop}
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
+from pegasos.program.tables.array_files import ArrayFile
 from pegasos.program.tables.cell_values import as_numbers, as_words
-from pegasos.program.tables.column_roles import Roles, matched, roles
+from pegasos.program.tables.column_roles import Roles
+from pegasos.program.tables.columns import Columns
 from pegasos.program.tables.dataset import (
     COMPACT_DATE,
     DATE,
@@ -25,6 +27,7 @@ from pegasos.program.tables.dataset import (
     NotNumber,
 )
 from pegasos.program.tables.dates import EXAMPLES, as_days, date_kind
+from pegasos.program.tables.gaps import gaps_and_words
 from pegasos.program.tables.identifiers import MANY_WORDS, identifiers, identifiers_note
 from pegasos.program.tables.labels import (
     checked_labels,
@@ -43,115 +46,43 @@ _CELLS = 5_000_000
 
 def read(table: Table, options: ReadOptions) -> Dataset:
     """Read the whole table; numbers are float32 if all columns are."""
-    parts = roles(table.names, options, table.name, table.header)
-    columns, notes = table.read(parts, options.allowed())
-    found = _Columns(table.name, table.names, columns, table.where, table.commas)
-    return _dataset(found.settled(parts), parts, options, [*table.first.notes, *notes])
+    parts = table.first.roles(options, table.name)
+    rows = table.read(parts, options.allowed()).settled(parts)
+    found, rows, parts = _labelled(rows, parts, options)
+    if isinstance(table.first, ArrayFile):
+        return table.first.add_features(found, rows.array, options)
+    return _add_features(found, rows, parts, options)
 
 
 def outline(table: Table, options: ReadOptions) -> Outline:
     """Describe a table by its first block; other files are taken to be alike."""
-    parts = roles(table.names, options, table.name, table.header)
+    parts = table.first.roles(options, table.name)
     first = next(table.blocks(parts.needed), None)
     if first is None:
         raise NoRows(f"{table.name} has names of columns, but no rows.")
-    columns, notes = table.read(parts, 2**62, [first])
-    size = sum(series.estimated_size() for series in columns.values()) / first.share
-    found = _Columns(table.name, table.names, columns, first.where).settled(parts)
-    kinds, more = _kinds(found.features(parts), parts, table.names)
+    found = table.read(parts, 2**62, [first])
+    size = sum(series.estimated_size() for series in found.columns.values()) / first.share
+    found = replace(found, where=first.where).settled(parts)
+    kinds, notes = _kinds(found.features(parts), parts, table.names)
     label, weight, group = (
         None if place is None else table.names[place]
         for place in (parts.label, parts.weight, parts.group)
     )
-    notes = [*table.first.notes, *notes, *more, *([parts.note] if parts.note else [])]
+    notes = [*found.notes, *notes, *([parts.note] if parts.note else [])]
     features = [Column(name, kind) for name, kind in kinds.items()]
     return Outline(features, label, weight, group, size, notes)
 
 
 def stream(table: Table, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
     """Yield blocks of rows with the columns of a model."""
-    parts = matched(table.names, table.header, wanted, options, table.name)
+    parts = table.first.matched(wanted, options, table.name)
     for block in table.blocks(parts.needed, wanted.chunk):
         yield _block(table, block, parts, wanted)
 
 
-@dataclass
-class _Columns:
-    """Columns that were read, by position: floats or strings, null where missing."""
-
-    file: str
-    names: list[str]
-    columns: dict[int, pl.Series]
-    where: Callable[[int], str]
-    #: Whether text may have decimal commas.
-    commas: bool = False
-
-    def __len__(self) -> int:
-        return len(next(iter(self.columns.values())))
-
-    def bad(self, row: int, what: str) -> BadData:
-        """Return an error about a row."""
-        return BadData(f"{self.file}, {self.where(row)}{what}")
-
-    def features(self, parts: Roles) -> list[pl.Series]:
-        """Return the features, by their names."""
-        return [self.columns[place].alias(self.names[place]) for place in parts.features]
-
-    def settled(self, parts: Roles) -> _Columns:
-        """Return columns of text or of finite numbers, but labels as they are."""
-        columns = {
-            place: series if place == parts.label else self.settle(place, place in parts.text)
-            for place, series in self.columns.items()
-        }
-        return replace(self, columns=columns)
-
-    def settle(self, place: int, text: bool) -> pl.Series:
-        """Return a column of text or of finite numbers, as text if `text`: 7, not 7.0."""
-        if self.columns[place].dtype == pl.String:
-            return as_words(self.columns[place])
-        numbers = self.finite(place)
-        if not text:
-            return numbers
-        double = numbers.cast(pl.Float64)
-        whole = ((double == double.round()) & (double.abs() < 2**53)).all()
-        return (numbers.cast(pl.Int64) if whole else numbers).cast(pl.String)
-
-    def finite(self, place: int) -> pl.Series:
-        """Return a column of numbers with NaN as missing; refuse infinite ones."""
-        series = self.columns[place].fill_nan(None)
-        if len(infinite := series.is_infinite().arg_true()):
-            what = f", column {shown(self.names[place])}: the number is infinite."
-            raise self.bad(int(infinite[0]), what)
-        return series
-
-    def full(self, series: pl.Series, missing: str) -> Array:
-        """Return a column as an array; `missing` is the error for gaps."""
-        if series.null_count():
-            raise self.bad(int(series.is_null().arg_true()[0]), f": {missing}")
-        if series.dtype == pl.String:
-            return np.asarray(series.to_list(), dtype=str)
-        return series.to_numpy()
-
-    def labels(self, place: int) -> pl.Series:
-        """Return labels as numbers if all are; as text if a float would round them."""
-        series = self.columns[place]
-        if series.dtype != pl.String:
-            return self.finite(place)
-        found = as_numbers(series, self.commas, amounts=False)
-        rounded = (found.values.abs() >= 2**53) & found.values.is_finite()
-        return as_words(series) if len(found.wrong) or rounded.any() else found.values
-
-    def labelled(self, place: int) -> _Columns:
-        """Return the rows that have a label."""
-        kept = self.labels(place).is_not_null().arg_true()
-        rows, where = kept.to_numpy(), self.where
-        columns = {each: series.gather(kept) for each, series in self.columns.items()}
-        return replace(self, columns=columns, where=lambda row: where(int(rows[row])))
-
-
-def _dataset(table: _Columns, parts: Roles, options: ReadOptions, notes: list[str]) -> Dataset:
-    """Return the data set of a table whose rows were all read."""
-    names, whole = table.names, len(table)
+def _labelled(table: Columns, parts: Roles, options: ReadOptions) -> tuple[Dataset, Columns, Roles]:
+    """Return a data set without features, and the rows and roles that it has."""
+    names, whole, notes = table.names, len(table), table.notes
     if not whole:
         raise NoRows(f"{table.file} has names of columns, but no rows.")
     if parts.label is not None:
@@ -159,13 +90,15 @@ def _dataset(table: _Columns, parts: Roles, options: ReadOptions, notes: list[st
         if len(labelled) or options.labelled:
             table = labelled
         else:
-            notes = [*notes, f"column {shown(names[parts.label])} holds no label in any row"]
+            notes.append(f"column {shown(names[parts.label])} holds no label in any row")
             parts = replace(parts, label=None, note=None)
-    count, notes = len(table), [*notes, *([parts.note] if parts.note else [])]
-    found = Dataset(table.file, None, [], where=table.where, notes=notes)
+    if parts.note:
+        notes.append(parts.note)
+    found = Dataset(table.file, None, [], test=table.test, where=table.where, notes=notes)
     if parts.label is not None:
-        found.label_name, found.unlabelled = names[parts.label], whole - count
-        notes += unlabelled_note(whole - count, whole, found.label_name, table.file, options.strict)
+        name, count = names[parts.label], len(table)
+        found.label_name, found.unlabelled = name, whole - count
+        notes += unlabelled_note(whole - count, whole, name, table.file, options.strict)
         found.y = _checked_labels(table, parts, parts.label)
 
     def full(part: str, place: int) -> Array:
@@ -177,25 +110,31 @@ def _dataset(table: _Columns, parts: Roles, options: ReadOptions, notes: list[st
     if (place := parts.weight) is not None:
         weights = full("weight", place)
         found.weights = checked_weights(weights, names[place], table.file, table.where)
-    series = table.features(parts)
+    return found, table, parts
+
+
+def _add_features(found: Dataset, table: Columns, parts: Roles, options: ReadOptions) -> Dataset:
+    """Return the data set with its features."""
+    series, notes, count = table.features(parts), found.notes, len(table)
     if empty := [each.name for each in series if each.null_count() == count]:
         notes.append(f"columns without any value are left out: {listed(empty)}")
     series = [each for each in series if each.null_count() < count]
     if not series:
         raise BadData(f"{table.file}: no feature has a value in any row.")
-    kinds, more = _kinds(series, parts, names)
+    kinds, more = _kinds(series, parts, table.names)
     found.columns = [Column(name, kind) for name, kind in kinds.items()]
     series = [
         as_days(each, kinds[each.name]).alias(each.name) if kinds[each.name] in DATES else each
         for each in series
         if each.name in kinds
     ]
-    notes += more + gaps_and_words(series, table.file, options.strict) + _oddities(series, found.y)
+    notes += more + gaps_and_words(series, table.file, options.strict)
+    notes += _oddities(series, found.y)
     found.X = _rows(series)
     return found
 
 
-def _checked_labels(table: _Columns, parts: Roles, place: int) -> Array:
+def _checked_labels(table: Columns, parts: Roles, place: int) -> Array:
     labels = table.full(table.labels(place), "the label is missing.")
     try:
         return checked_labels(labels, table.names[place], table.file, table.where)
@@ -234,29 +173,6 @@ def _kinds(
         if each.name not in left_out
     }
     return kinds, notes
-
-
-def gaps_and_words(series: list[pl.Series], file: str, strict: bool) -> list[str]:
-    """Return notes about missing numbers and text columns; raise BadData if `strict`."""
-    words = [each.name for each in series if each.dtype == pl.String]
-    missing = {each.name: each.null_count() for each in series if each.dtype != pl.String}
-    return told_gaps({name: count for name, count in missing.items() if count}, words, file, strict)
-
-
-def told_gaps(missing: dict[str, int], words: list[str], file: str, strict: bool) -> list[str]:
-    """Return these notes from the number of gaps by column, and the names of text columns."""
-    gaps = listed(f"{name} ({count})" for name, count in missing.items())
-    columns = f"column{'s' * (len(words) > 1)} {listed(words)}"
-    if strict and gaps:
-        todo = f"missing numbers in {gaps}; --strict allows none. Fill or drop them"
-        raise BadData(f"{file}: {todo}.")
-    if strict and words:
-        raise BadData(f"{file}: text in {columns}; --strict allows only numbers. Drop it.")
-    notes = []
-    if gaps:
-        how = "the median takes their place, and an indicator column tells where"
-        notes.append(f"missing numbers in {gaps}: {how}")
-    return [*notes, f"text {columns}: one-hot, unseen values allowed"] if words else notes
 
 
 def _oddities(series: list[pl.Series], y: Array | None) -> list[str]:
@@ -310,31 +226,33 @@ def _block(table: Table, block: Block, parts: Roles, wanted: Wanted) -> Dataset:
     Labels are kept if all rows have one; if the model needs labels, other rows are left out.
     """
     columns = {place: block.frame[str(place)] for place in parts.needed}
-    rows = _Columns(table.name, table.names, columns, block.where, block.commas)
+    test = None if block.test is None else np.full(len(block), block.test)
+    rows = Columns(table.name, table.names, columns, block.where, block.commas, test, block.array)
     whole = len(rows)
     if parts.label is not None and wanted.labelled:
         rows = rows.labelled(parts.label)
+    found = Dataset(rows.file, None, wanted.columns, test=rows.test, where=rows.where)
+    found.unlabelled = whole - len(rows)
+    if parts.label is not None:
+        found.label_name, labels = rows.names[parts.label], rows.labels(parts.label)
+        found.y = None if labels.null_count() else simplest(rows.full(labels, ""))
+    if isinstance(table.first, ArrayFile):
+        found.X = table.first.wanted_features(found, rows.array, wanted)
+        return found
+    found.kept = {rows.names[place]: rows.columns[place].to_list() for place in parts.kept}
     series = [
         _as_wanted(rows, place, column)
         for place, column in zip(parts.features, wanted.columns, strict=True)
     ]
-    y = label = None
-    if parts.label is not None:
-        label, labels = rows.names[parts.label], rows.labels(parts.label)
-        y = None if labels.null_count() else simplest(rows.full(labels, ""))
     for each in [] if wanted.frame else series:
         if each.null_count():
             what = "has no number; the model was trained without missing values."
             rows.full(each, f"column {shown(each.name)} {what}")
-    kept = {rows.names[place]: rows.columns[place].to_list() for place in parts.kept}
-    X = pl.DataFrame(series) if wanted.frame else _rows(series)
-    left_out = whole - len(rows)
-    return Dataset(
-        rows.file, X, wanted.columns, y, label, kept=kept, where=rows.where, unlabelled=left_out
-    )
+    found.X = pl.DataFrame(series) if wanted.frame else _rows(series)
+    return found
 
 
-def _as_wanted(rows: _Columns, place: int, column: Column) -> pl.Series:
+def _as_wanted(rows: Columns, place: int, column: Column) -> pl.Series:
     """Return a column as a model needs it: numbers, text or days."""
     series = rows.columns[place]
     if series.dtype != pl.String or column.kind == TEXT:
@@ -366,6 +284,6 @@ def _as_wanted(rows: _Columns, place: int, column: Column) -> pl.Series:
     return series.alias(column.name)
 
 
-def _not_number(rows: _Columns, row: int, column: Column, what: str) -> NotNumber:
+def _not_number(rows: Columns, row: int, column: Column, what: str) -> NotNumber:
     error = rows.bad(row, f", column {shown(column.name)}{what}")
     return NotNumber(str(error), column.name)

@@ -6,13 +6,18 @@ import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
 import polars as pl
+from scipy import sparse
 
 from pegasos.program.tables.cell_values import as_numbers
-from pegasos.program.tables.column_roles import Roles
+from pegasos.program.tables.column_roles import Roles, find_roles, matched
+from pegasos.program.tables.columns import Columns
 from pegasos.program.tables.dataset import BadData, NoRows, TooLarge
 from pegasos.program.tables.messages import listed, shown, size
+from pegasos.program.tables.read_options import ReadOptions, Wanted
 from pegasos.program.tables.shards import REMEDY, Shards, same_columns
 from pegasos.program.tables.source import Source
 
@@ -36,7 +41,14 @@ class Block:
     share: float
     #: Whether text may have decimal commas.
     commas: bool = False
+    #: Whether the rows are the file's own test part; None if it has none.
+    test: bool | None = None
+    #: Features of a file of arrays, as an array or a CSR matrix.
+    array: Any = None
     file: str = ""
+
+    def __len__(self) -> int:
+        return self.frame.height if self.array is None else int(self.array.shape[0])
 
 
 class TableFile(ABC):
@@ -48,8 +60,18 @@ class TableFile(ABC):
     notes: list[str]
     #: Whether columns have types; otherwise text may stand for numbers.
     typed = False
+    #: Number of features that are not columns, but those of an array.
+    width = 0
     #: Number of rows if known, to refuse a file before it is decompressed.
     rows: int | None = None
+
+    def roles(self, options: ReadOptions, name: str) -> Roles:
+        """Return the roles of the columns; `name` is that of the table."""
+        return find_roles(self.names, options, name, self.header)
+
+    def matched(self, wanted: Wanted, options: ReadOptions, name: str) -> Roles:
+        """Return the columns of a model."""
+        return matched(self.names, self.header, wanted, options, name)
 
     @abstractmethod
     def blocks(self, places: Sequence[int], amount: int) -> Iterator[Block]:
@@ -96,13 +118,13 @@ class Table:
         self, places: Sequence[int], amount: int = BLOCK_BYTES, limit: int | None = None
     ) -> Iterator[Block]:
         """Yield the rows of some columns; refuse files that declare more than `limit` bytes."""
-        rows, first = 0, ""
+        cells, first = 0, ""
         whole = sum(source.unpacked_bytes for source in self._shards.sources)
         for source, file in self._files(self.names if self.header else ()):
             first = first or source.name
             own = self._places(file, source.name, first)
-            rows += file.rows or 0
-            if limit is not None and 4 * rows * len(places) > limit:
+            cells += (file.rows or 0) * (len(places) + file.width)
+            if limit is not None and 4 * cells > limit:
                 raise self._too_large(limit)
             empty, of = True, self._shards.of(source)
             for block in file.blocks([own[place] for place in places], amount):
@@ -122,23 +144,25 @@ class Table:
                 f"{lacking} begins without the names of its columns, and {having} with them; "
                 f"write them into all files of a table, or into none. {REMEDY}"
             )
+        if file.width != self.first.width:
+            widths = f"has {file.width} features, and {first} {self.first.width}"
+            rule = "the files of one table have the same columns"
+            raise BadData(f"{name} {widths}; {rule}. {REMEDY}")
         return same_columns(self.names, file.names, name, first)
 
     def where(self, row: int) -> str:
         """Return the place of a row for a message; the files are read again to find it."""
-        for block in self.blocks([0]):
-            if row < block.frame.height:
+        for block in self.blocks([0] if self.names else []):
+            if row < len(block):
                 return block.where(row)
-            row -= block.frame.height
+            row -= len(block)
         return "at the end"
 
     def _too_large(self, limit: int) -> TooLarge:
         more = f"takes more than {size(limit)} once read; give it more memory, or --drop columns"
         return TooLarge(f"{self.name} {more}.")
 
-    def read(
-        self, roles: Roles, limit: int, blocks: Iterable[Block] | None = None
-    ) -> tuple[dict[int, pl.Series], list[str]]:
+    def read(self, roles: Roles, limit: int, blocks: Iterable[Block] | None = None) -> Columns:
         """Read the columns that are used.
 
         A column of text files is numeric until its first text; then its beginning is read again.
@@ -151,28 +175,28 @@ class Table:
             Maximum number of bytes of their values.
         blocks : iterable of Block, optional
             Blocks to read; all by default.
-
-        Returns
-        -------
-        columns : dict
-            Values by position of the column.
-        notes : list of str
-            Notes for the user.
         """
         typed, used = self.first.typed, 0
         as_text = {*roles.text, roles.label}  # labels stay text until all of them are known
         columns = {
             place: _Column(self.names[place], typed, place in as_text) for place in roles.needed
         }
-        for block in self.blocks(roles.needed, limit=limit) if blocks is None else blocks:
+        arrays, tests, has_test = [], [], False
+        if blocks is None:
+            amount = limit if self.first.width else BLOCK_BYTES
+            blocks = self.blocks(roles.needed, amount, limit)
+        for block in blocks:
             maybe = [str(place) for place, column in columns.items() if not column.is_text]
-            numbers = (
-                block.frame.select(maybe).cast(pl.Float64, strict=False) if not typed else None
-            )
+            numbers = None if typed else block.frame.select(maybe).cast(pl.Float64, strict=False)
             for place, column in columns.items():
                 plain = None if numbers is None else numbers.get_column(str(place), default=None)
                 column.add(block, block.frame[str(place)], plain)
                 used += int(column.parts[-1].estimated_size())
+            if block.array is not None:
+                arrays.append(block.array)
+                used += block.array.data.nbytes
+            tests.append(np.full(len(block), bool(block.test)))
+            has_test |= block.test is not None
             if used > limit:
                 raise self._too_large(limit)
         late = {place: column.numeric for place, column in columns.items() if column.numeric}
@@ -183,16 +207,30 @@ class Table:
                     columns[place].parts[number] = block.frame[str(place)]
         for place, column in columns.items():
             column.check(self, place in roles.features and place not in as_text)
-        notes = []
-        for what, names in (
-            ("commas are read as decimal points", [c.name for c in columns.values() if c.commas]),
-            (
-                "amounts such as $1,234.50 or 12 % are read as numbers",
-                [c.name for c in columns.values() if c.amounts],
-            ),
-        ):
-            notes += [f"{what} in {listed(names)}"] if names else []
-        return {place: column.values() for place, column in columns.items()}, notes
+        found = {place: column.values() for place, column in columns.items()}
+        test = np.concatenate(tests) if has_test else None
+        notes = list(self.first.notes)
+        commas = [column.name for column in columns.values() if column.commas]
+        amounts = [column.name for column in columns.values() if column.amounts]
+        if commas:
+            notes.append(f"commas are read as decimal points in {listed(commas)}")
+        if amounts:
+            how = "amounts such as $1,234.50 or 12 % are read as numbers"
+            notes.append(f"{how} in {listed(amounts)}")
+        array = _stacked(arrays) if arrays else None
+        return Columns(self.name, self.names, found, self.where, self.commas, test, array, notes)
+
+
+def row_after(start: int, row: int) -> str:
+    """Return the place of a row of a block that begins with row `start`."""
+    return f"row {start + row + 1}"
+
+
+def _stacked(arrays: list[Any]) -> Any:
+    if len(arrays) == 1:
+        return arrays[0]
+    is_sparse = any(sparse.issparse(each) for each in arrays)
+    return sparse.vstack(arrays, "csr") if is_sparse else np.concatenate(arrays)
 
 
 def _located(where: Callable[[int], str], of: str) -> Callable[[int], str]:
@@ -278,8 +316,10 @@ class _Column:
 
     def values(self) -> pl.Series:
         """Return all values."""
+        if not self.parts:
+            return pl.Series(dtype=pl.Float64)
         if not self.typed:
-            return pl.concat(self.parts) if self.parts else pl.Series(dtype=pl.Float64)
+            return pl.concat(self.parts)
         dtypes = {part.dtype for part in self.parts}
         text = self.kind is not None and self.kind[0]
         dtype = pl.String if text else dtypes.pop() if len(dtypes) == 1 else pl.Float64

@@ -8,15 +8,17 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
-from pegasos.program.tables import array_files
+from pegasos.program.tables import column_tables
 from pegasos.program.tables.array_files import ArrayFile, Part, find_pair
 from pegasos.program.tables.dataset import Array, BadData, Dataset
 from pegasos.program.tables.messages import plain
 from pegasos.program.tables.read_options import ReadOptions, Wanted
 from pegasos.program.tables.shards import Shards
 from pegasos.program.tables.source import Source
+from pegasos.program.tables.table import Table
 
 NAME = "hdf5"
 EXTENSIONS = (".h5", ".hdf5", ".hdf")
@@ -33,108 +35,103 @@ def sniff(head: bytes) -> bool:
 
 def read(shards: Shards, options: ReadOptions) -> Dataset:
     """Read the whole table."""
-    return array_files.read(shards, opened, options)
+    return column_tables.read(Table(shards, partial(Hdf5File, options=options)), options)
 
 
 def stream(shards: Shards, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
     """Yield blocks of rows for a model."""
-    return array_files.stream(shards, opened, wanted, options)
-
-
-@contextlib.contextmanager
-def opened(source: Source, limit: int) -> Iterator[Hdf5File]:
-    """Open a file."""
-    source.check_unpacked("HDF5")
-    try:
-        import h5py
-    except ImportError as error:
-        todo = "pip install '.[all]' in a clone"
-        raise BadData(
-            f"{source.name}: reading HDF5 needs a package ({plain(error)}); {todo}."
-        ) from error
-    with contextlib.ExitStack() as stack:
-        with _damage(source.name):
-            file = stack.enter_context(h5py.File(source.path, "r", locking=False))
-            arrays = dict(_arrays(source.name, file, "", deeper=True))
-        yield Hdf5File(source.name, limit, arrays)
-
-
-@contextlib.contextmanager
-def _damage(name: str) -> Iterator[None]:
-    """Report errors of the decoder as a damaged file."""
-    try:
-        yield
-    except (BadData, MemoryError):
-        raise
-    except Exception as error:
-        what = f"is damaged: the HDF5 decoder stopped ({plain(str(error).strip(), 300)})"
-        raise BadData(f"{name} {what}. Write it again.") from error
-
-
-def _arrays(name: str, group: Any, prefix: str, deeper: bool) -> Iterator[tuple[str, Any]]:
-    """Yield path and array of each array, at most one group deep; refuse links out of the file."""
-    import h5py
-
-    for count, key in enumerate(group):
-        path, link = prefix + key, group.get(key, getlink=True)
-        if count == _MOST_ARRAYS:
-            raise BadData(f"{name}: more than {_MOST_ARRAYS} datasets.")
-        if not isinstance(link, h5py.HardLink):
-            kind = "an external" if isinstance(link, h5py.ExternalLink) else "a soft"
-            raise BadData(f"{name}: {plain(path)} is {kind} link, which is not followed.")
-        item = group[key]
-        if isinstance(item, h5py.Group) and deeper:
-            yield from _arrays(name, item, f"{path}/", deeper=False)
-        elif isinstance(item, h5py.Dataset):
-            wrong = None
-            if item.is_virtual:
-                wrong = "is a virtual dataset, whose values are in other files"
-            elif item.external:
-                wrong = "keeps its values in another file"
-            elif item.dtype.kind not in "biufS":
-                kinds = "only numbers and words of fixed length are read"
-                wrong = f"is of type {item.dtype}; {kinds}"
-            if wrong:
-                raise BadData(f"{name}: {plain(path)} {wrong}.")
-            yield path, item
+    opened = partial(Hdf5File, options=options, wanted=wanted)
+    return column_tables.stream(Table(shards, opened), wanted, options)
 
 
 class Hdf5File(ArrayFile):
-    """Arrays of an open file by path."""
+    """Arrays of one HDF5 file by path."""
 
-    def __init__(self, name: str, limit: int, arrays: dict[str, Any]) -> None:
-        super().__init__(name, limit, arrays)
-        self._arrays = arrays
+    def __init__(
+        self,
+        source: Source,
+        expected: Sequence[str],
+        options: ReadOptions,
+        wanted: Wanted | None = None,
+    ) -> None:
+        source.check_unpacked("HDF5")
+        try:
+            import h5py
+        except ImportError as error:
+            what = f"reading HDF5 needs a package ({plain(error)})"
+            raise BadData(f"{source.name}: {what}; pip install '.[all]' in a clone.") from error
+        self._name, self._h5py = source.name, h5py
+        with self._damage():
+            self._file = h5py.File(source.path, "r", locking=False)
+            self._found = dict(self._arrays(self._file, "", deeper=True))
+        super().__init__(source.name, list(self._found), options, wanted)
 
-    def parts(self, asked: Sequence[str | None], labelled: bool) -> list[Part]:
+    @contextlib.contextmanager
+    def _damage(self) -> Iterator[None]:
+        """Report errors of the decoder as a damaged file."""
+        try:
+            yield
+        except (BadData, MemoryError):
+            raise
+        except Exception as error:
+            what = f"is damaged: the HDF5 decoder stopped ({plain(str(error).strip(), 300)})"
+            raise BadData(f"{self._name} {what}. Write it again.") from error
+
+    def _arrays(self, group: Any, prefix: str, deeper: bool) -> Iterator[tuple[str, Any]]:
+        """Yield path and array of each array, at most one group deep; refuse links."""
+        for count, key in enumerate(group):
+            path, link = prefix + key, group.get(key, getlink=True)
+            if count == _MOST_ARRAYS:
+                raise BadData(f"{self._name}: more than {_MOST_ARRAYS} datasets.")
+            if not isinstance(link, self._h5py.HardLink):
+                external = isinstance(link, self._h5py.ExternalLink)
+                kind = "an external" if external else "a soft"
+                raise BadData(f"{self._name}: {plain(path)} is {kind} link, which is not followed.")
+            item = group[key]
+            if isinstance(item, self._h5py.Group) and deeper:
+                yield from self._arrays(item, f"{path}/", deeper=False)
+            elif isinstance(item, self._h5py.Dataset):
+                wrong = None
+                if item.is_virtual:
+                    wrong = "is a virtual dataset, whose values are in other files"
+                elif item.external:
+                    wrong = "keeps its values in another file"
+                elif item.dtype.kind not in "biufS":
+                    kinds = "only numbers and words of fixed length are read"
+                    wrong = f"is of type {item.dtype}; {kinds}"
+                if wrong:
+                    raise BadData(f"{self._name}: {plain(path)} {wrong}.")
+                yield path, item
+
+    def find_parts(self, asked: Sequence[str | None], labelled: bool) -> list[Part]:
         """Return the groups train and test, or the top level."""
         found = []
-        grouped = any(path.startswith("train/") for path in self.names)
+        grouped = any(path.startswith("train/") for path in self.arrays)
         for group in ("train/", "test/") if grouped else ("",):
-            inside = [path.removeprefix(group) for path in self.names if path.startswith(group)]
-            if inside:
+            inside = [path.removeprefix(group) for path in self.arrays if path.startswith(group)]
+            if inside or not grouped:
                 known = [name for name in inside if "/" not in name]
-                rows, labels = find_pair(known, asked, labelled, self.name)
+                rows, labels = find_pair(known, asked, labelled, self._name)
                 test = group == "test/" if grouped else None
                 found.append(Part(group + rows, labels and group + labels, test))
-        return found or [Part(*find_pair([], asked, labelled, self.name))]
+        return found
 
     def declared(self, name: str) -> tuple[tuple[int, ...], int]:
         """Return shape and item size of an array."""
-        item = self._arrays[name]
+        item = self._found[name]
         return tuple(item.shape or ()), item.dtype.itemsize
 
     def slices(self, name: str, amount: int) -> Iterator[Array]:
         """Yield an array in slices of about `amount` bytes."""
-        (shape, itemsize), item = self.declared(name), self._arrays[name]
+        (shape, itemsize), item = self.declared(name), self._found[name]
         width = math.prod(shape[1:]) * itemsize
-        with _damage(self.name):
+        with self._damage():
             stored = item.id.get_storage_size()
-        if not shape or shape[0] * width > _SWELL * (stored + 2**16):
+        if shape[0] * width > _SWELL * (stored + 2**16):
             what = f"{plain(name)} of shape {shape} is not what is stored for it"
-            raise BadData(f"{self.name} is damaged: {what}.")
+            raise BadData(f"{self._name} is damaged: {what}.")
         step = max(1, amount // max(1, width))
         for start in range(0, shape[0], step):
-            with _damage(self.name):
+            with self._damage():
                 found = item[start : start + step]
             yield found

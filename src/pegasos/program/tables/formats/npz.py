@@ -6,18 +6,20 @@ import contextlib
 import math
 import zipfile
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy_format
 
-from pegasos.program.tables import array_files
+from pegasos.program.tables import column_tables
 from pegasos.program.tables.array_files import ArrayFile, Part, find_pair
 from pegasos.program.tables.dataset import Array, BadData, Dataset
 from pegasos.program.tables.messages import plain, shown, size
 from pegasos.program.tables.read_options import ReadOptions, Wanted
 from pegasos.program.tables.shards import Shards
 from pegasos.program.tables.source import Source
+from pegasos.program.tables.table import Table
 
 NAME = "npz"
 EXTENSIONS = (".npz",)
@@ -31,57 +33,55 @@ def sniff(head: bytes) -> bool:
 
 
 def read(shards: Shards, options: ReadOptions) -> Dataset:
-    """Read the whole table."""
-    return array_files.read(shards, opened, options)
+    """Read the whole table; a sparse matrix stays sparse."""
+    return column_tables.read(Table(shards, partial(Archive, options=options)), options)
 
 
 def stream(shards: Shards, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
     """Yield blocks of rows for a model."""
-    return array_files.stream(shards, opened, wanted, options)
-
-
-@contextlib.contextmanager
-def opened(source: Source, limit: int) -> Iterator[Archive]:
-    """Open an archive."""
-    with _damage(source.name):
-        archive = zipfile.ZipFile(source.path)
-    with archive:
-        yield Archive(source, limit, archive)
-
-
-@contextlib.contextmanager
-def _damage(name: str) -> Iterator[None]:
-    """Report any error of a reader as a damaged file."""
-    try:
-        yield
-    except BadData:
-        raise
-    except Exception as error:
-        todo = "write it again with numpy.savez"
-        raise BadData(f"{name} is damaged: {plain(error)}; {todo}.") from error
+    opened = partial(Archive, options=options, wanted=wanted)
+    return column_tables.stream(Table(shards, opened), wanted, options)
 
 
 class Archive(ArrayFile):
-    """Arrays of an archive.
+    """Arrays of one archive.
 
     NumPy and SciPy read them only after their headers were checked against the entry sizes and the
     memory limit.
     """
 
-    def __init__(self, source: Source, limit: int, archive: zipfile.ZipFile) -> None:
-        entries = [info for info in archive.infolist() if info.filename.endswith(".npy")]
-        self._zip, self._path = archive, source.path
+    def __init__(
+        self,
+        source: Source,
+        expected: Sequence[str],
+        options: ReadOptions,
+        wanted: Wanted | None = None,
+    ) -> None:
+        self._name, self._path, self._limit = source.name, source.path, options.allowed()
+        with self._damage():
+            self._zip = zipfile.ZipFile(source.path)
+        entries = [info for info in self._zip.infolist() if info.filename.endswith(".npy")]
         self._entries = {info.filename.removesuffix(".npy"): info for info in entries}
-        super().__init__(source.name, limit, self._entries)
-        self._matrix: Any = None
-        if set(_SPARSE) <= set(self._entries):
-            self._matrix = self._read_sparse()
+        self.is_sparse = set(_SPARSE) <= set(self._entries)
+        self.matrix = self._read_sparse() if self.is_sparse else None
+        super().__init__(source.name, list(self._entries), options, wanted)
 
-    def parts(self, asked: Sequence[str | None], labelled: bool) -> list[Part]:
+    @contextlib.contextmanager
+    def _damage(self) -> Iterator[None]:
+        """Report any error of a reader as a damaged file."""
+        try:
+            yield
+        except BadData:
+            raise
+        except Exception as error:
+            todo = "write it again with numpy.savez"
+            raise BadData(f"{self._name} is damaged: {plain(error)}; {todo}.") from error
+
+    def find_parts(self, asked: Sequence[str | None], labelled: bool) -> list[Part]:
         """Return the arrays of rows and labels, with a test part if there is one."""
-        rows, labels = find_pair(self.names, asked, labelled, self.name)
-        test_labels = f"{labels}_test" if f"{labels}_test" in self.names else None
-        has_test = f"{rows}_test" in self.names and self._matrix is None
+        rows, labels = find_pair(self.arrays, asked, labelled, self._name)
+        test_labels = f"{labels}_test" if f"{labels}_test" in self.arrays else None
+        has_test = f"{rows}_test" in self.arrays and self.matrix is None
         if not has_test or (labelled and test_labels is None):
             return [Part(rows, labels)]
         return [Part(rows, labels, False), Part(f"{rows}_test", test_labels, True)]
@@ -89,7 +89,7 @@ class Archive(ArrayFile):
     def _header(self, name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
         """Return shape, Fortran order, type, and offset of the values."""
         entry = self._entries[name]
-        with _damage(self.name), self._zip.open(entry) as stream:
+        with self._damage(), self._zip.open(entry) as stream:
             version = npy_format.read_magic(stream)
             read_header = npy_format.read_array_header_2_0
             if version == (1, 0):
@@ -97,7 +97,7 @@ class Archive(ArrayFile):
             shape, fortran, dtype = read_header(stream)
             if dtype.hasobject or dtype.kind not in "biufSU":
                 what = f"the array {shown(name)} holds {plain(dtype)}, which is not read"
-                raise BadData(f"{self.name}: {what}: only numbers and words are.")
+                raise BadData(f"{self._name}: {what}: only numbers and words are.")
             needed, stored = math.prod(shape) * dtype.itemsize, entry.file_size - stream.tell()
             if min(shape, default=0) < 0 or not dtype.itemsize or needed != stored:
                 what = f"should take {needed} bytes, but has {stored}"
@@ -106,38 +106,38 @@ class Archive(ArrayFile):
 
     def declared(self, name: str) -> tuple[tuple[int, ...], int]:
         """Return shape and item size of an array."""
-        if self._matrix is not None and name == "data":
-            return self._matrix.shape, 0  # its parts are counted
+        if self.matrix is not None and name == "data":
+            return self.matrix.shape, 8
         shape, _, dtype, _ = self._header(name)
         return shape, dtype.itemsize
 
     def slices(self, name: str, amount: int) -> Iterator[Any]:
         """Yield an array, or the sparse matrix, in slices of about `amount` bytes."""
-        if self._matrix is not None and name == "data":
-            step = max(1, amount // (8 * self._matrix.shape[1]))
-            for start in range(0, self._matrix.shape[0], step):
-                yield self._matrix[start : start + step]
-            return
-        shape, fortran, dtype, begin = self._header(name)
-        line = math.prod(shape[1:]) * dtype.itemsize
+        shape, itemsize = self.declared(name)
+        line = math.prod(shape[1:]) * itemsize
         step = max(1, amount // max(1, line))
-        if line > self.limit:
-            most = f"takes {size(line)}, and {size(self.limit)} are allowed"
-            raise BadData(f"{self.name}: a row of {shown(name)} {most}.")
+        if line > self._limit:
+            most = f"takes {size(line)}, and {size(self._limit)} are allowed"
+            raise BadData(f"{self._name}: a row of {shown(name)} {most}.")
+        if self.matrix is not None and name == "data":
+            yield from (self.matrix[start : start + step] for start in range(0, shape[0], step))
+            return
+        _, fortran, dtype, begin = self._header(name)
         if fortran or step >= shape[0]:  # rows in Fortran order end with the last column
-            if fortran and step < shape[0]:
-                self.spend(name)
+            if math.prod(shape) * itemsize > self._limit:
+                most = f"takes more than {size(self._limit)}, which are allowed"
+                raise BadData(f"{self._name}: {shown(name)} {most}.")
             array = self._load(name)
             yield from (array[start : start + step] for start in range(0, len(array), step))
             return
-        with _damage(self.name), self._zip.open(self._entries[name]) as stream:
+        with self._damage(), self._zip.open(self._entries[name]) as stream:
             stream.read(begin)
             for start in range(0, shape[0], step):
                 count = min(step, shape[0] - start)
                 yield np.frombuffer(stream.read(count * line), dtype).reshape(count, *shape[1:])
 
     def _load(self, name: str) -> Array:
-        with _damage(self.name), self._zip.open(self._entries[name]) as stream:
+        with self._damage(), self._zip.open(self._entries[name]) as stream:
             array: Array = npy_format.read_array(stream, allow_pickle=False)
             if array.dtype.kind == "U" and array.size:  # NumPy checks characters only when used
                 codes = np.ascontiguousarray(array).reshape(-1).view(f"{array.dtype.byteorder}u4")
@@ -149,23 +149,24 @@ class Archive(ArrayFile):
         """Return the sparse matrix, if its parts are consistent."""
         from scipy import sparse
 
-        for name in _SPARSE:
-            self.spend(name)
-        data, *whole = (
-            self._header(name)[2].kind for name in ("data", "indices", "indptr", "shape")
-        )
-        if data not in "iufb" or whole != ["i", "i", "i"]:
+        headers = {name: self._header(name) for name in _SPARSE}
+        taken = sum(math.prod(shape) * dtype.itemsize for shape, _, dtype, _ in headers.values())
+        if taken > self._limit:
+            most = f"takes {size(taken)}, and {size(self._limit)} are allowed"
+            raise BadData(f"{self._name}: the sparse matrix {most}.")
+        kinds = [headers[name][2].kind for name in ("indices", "indptr", "shape")]
+        if headers["data"][2].kind not in "iufb" or kinds != ["i", "i", "i"]:
             what = "the sparse matrix does not consist of numbers and whole indices"
-            raise BadData(f"{self.name}: {what}.")
-        with _damage(self.name):
+            raise BadData(f"{self._name}: {what}.")
+        with self._damage():
             kind = self._load("format").item()
             if kind not in ("csr", "csc", b"csr", b"csc"):
                 what = f"a sparse matrix of kind {shown(kind)}; save it as CSR"
-                raise BadData(f"{self.name}: {what}.")
+                raise BadData(f"{self._name}: {what}.")
             found = sparse.load_npz(self._path)
-            if not min(found.shape) or max(found.shape) * 8 > self.limit:
+            if not min(found.shape) or max(found.shape) * 8 > self._limit:
                 what = f"a sparse matrix of shape {found.shape} is not possible here"
-                raise BadData(f"{self.name}: {what}.")
+                raise BadData(f"{self._name}: {what}.")
             found.check_format(full_check=True)
             found.sum_duplicates()
             return found.tocsr()

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import sys
+import threading
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -14,10 +17,12 @@ from pegasos.program.tables.messages import plain, shown
 from pegasos.program.tables.read_options import MOST_COLUMNS, TOO_WIDE, Outline, ReadOptions, Wanted
 from pegasos.program.tables.shards import Shards
 from pegasos.program.tables.source import Source
-from pegasos.program.tables.table import Block, Table, TableFile
+from pegasos.program.tables.table import Block, Table, TableFile, row_after
 
 NAME = "parquet"
 EXTENSIONS = (".parquet", ".pq")
+#: Standard error is one per process.
+_stderr_lock = threading.RLock()
 _TEXT = (pl.String, pl.Categorical, pl.Enum, pl.Date, pl.Datetime)
 
 
@@ -61,7 +66,8 @@ class ParquetFile(TableFile):
     def _damage(self) -> Iterator[None]:
         """Report errors and panics of the decoder as a damaged file."""
         try:
-            yield
+            with _silent_stderr():
+                yield
         except (MemoryError, FileNotFoundError):
             raise
         except (Exception, pl.exceptions.PanicException) as error:
@@ -81,7 +87,7 @@ class ParquetFile(TableFile):
                 frame = frame.cast(dict(zip(names, dtypes, strict=True)))
                 if not frame.height:
                     raise ValueError(f"{self.rows} rows are declared, and {start} are there")
-            yield Block(frame, partial(_where, start), frame.height / self.rows)
+            yield Block(frame, partial(row_after, start), frame.height / self.rows)
 
     def _read_as(self, name: str) -> type[pl.DataType]:
         """Return the type as which a column is read."""
@@ -97,5 +103,15 @@ class ParquetFile(TableFile):
         raise BadData(f"{self._source.name}: {what}; {todo}.")
 
 
-def _where(start: int, row: int) -> str:
-    return f"row {start + row + 1}"
+@contextlib.contextmanager
+def _silent_stderr() -> Iterator[None]:
+    """Discard what the decoder's threads write: a panic prints there before it is raised."""
+    with _stderr_lock, contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError, ValueError):  # standard error may be closed
+            sys.stderr.flush()
+            kept = os.dup(2)
+            stack.callback(os.close, kept)
+            with open(os.devnull, "wb") as null:
+                os.dup2(null.fileno(), 2)
+            stack.callback(os.dup2, kept, 2)
+        yield
