@@ -20,7 +20,7 @@ from pegasos import SDCA, Pegasos, Perceptron, SweepCV, save
 from pegasos.kernels import Gaussian, Kernel, Polynomial
 from pegasos.metrics import Measure
 from pegasos.program.pages import read_page, report, write_report
-from pegasos.program.pages.blocks import Panel, Section, Table
+from pegasos.program.pages.blocks import Panel, Section, Table, Thresholds
 from pegasos.program.pages.grid import Grid, axes_of, points_of
 from pegasos.program.pages.map_section import MAP_ROWS
 from pegasos.program.pages.page import Page
@@ -330,6 +330,12 @@ def test_the_page_says_which_columns_matter():
     assert rows[0]["column"] == "signal" and rows[0]["sure"]
     assert not all(row["sure"] for row in rows)
     assert {"importance", "effects", "weights"} <= {table.name for table in page.tables()}
+    # The page speaks of one class, the rarer one, in curves and thresholds.
+    rare = min("yes", "no", key=y.tolist().count)
+    (curve,) = (spec for name, spec in page.charts().items() if name.startswith("dependence-1"))
+    assert {row["class"] for row in curve["data"]["values"]} == {rare}
+    (block,) = (b for b in page.section("decisions").blocks if isinstance(b, Thresholds))
+    assert block.data["positive"] == rare
 
 
 # -- nothing from data is markup -------------------------------------------------------------------

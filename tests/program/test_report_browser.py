@@ -151,6 +151,18 @@ def test_precision_and_recall_of_each_class(browser, tmp_path):
     ]
 
 
+def test_the_current_threshold_is_a_rule(browser, tmp_path):
+    X = np.repeat([-1.0, 1.0, -1.0, 1.0], [6, 2, 4, 8])[:, None]
+    model = SDCA(random_state=0).fit([[-1.0], [1.0]], ["no", "yes"])
+    page = report(model, X, np.repeat(["no", "yes"], [8, 12]), tsne=False, positive="yes")
+    open_page(browser, page.save(tmp_path / "two.html"))
+    words = "return document.getElementById('threshold-words').textContent"
+    found = until(browser, words)
+    assert found == "Current threshold: yes if score >= 0.00: recall 66.7 %, precision 80.0 %"
+    browser.find_element("id", "threshold").send_keys(Keys.HOME)
+    until(browser, f"return (() => {{ {words} }})().startsWith('Threshold: yes if score >= ')")
+
+
 def test_hostile_labels_stay_text(browser, pages):
     look(browser, pages["sweep"])
     assert HOSTILE in browser.execute_script("return document.querySelector('h1').textContent")

@@ -93,7 +93,8 @@ def test_pages_of_models_have_thresholds_and_certificates(ring):
         rates = block.data
         found = np.sum((model.predict(X) == seen) & (y == seen))
         assert (rates["positive"], rates["positives"]) == (seen, np.sum(y == seen))
-        assert abs(rates["rows"][rates["chosen"]]["hits"] - found) <= 1
+        assert rates["rows"][rates["chosen"]]["hits"] == found
+        assert rates["rows"][rates["chosen"]]["threshold"] == 0.0
     assert {"roc", "precision-recall", "boundary"} <= set(page.charts())
     assert "Counted on these rows." in page.html
     assert {"certificates", "boundary"} <= {table.name for table in page.tables()}

@@ -40,20 +40,19 @@ class RateCurve:
     ) -> RateCurve:
         """Return the curve; `cut` is the threshold in use, as a score of the positive class."""
         code = list(classes).index(positive)
-        rates = Rates.of(scores if code == 1 else -scores, codes == code)
+        scores = scores if code == 1 else -scores
+        rates = Rates.of(scores, codes == code)
         last = len(rates.hits) - 1
         steps = np.linspace(0, last, MOST_THRESHOLDS).astype(int)
         recalls = np.linspace(0, rates.positives, MOST_THRESHOLDS // 2)
         by_recall = np.searchsorted(rates.hits, recalls).clip(max=last)
-        used = int(np.abs(rates.thresholds - cut).argmin())
+        used = int((np.unique(scores) >= cut).sum())  # thresholds lie between scores
         kept = np.unique(np.concatenate([steps, by_recall, [used]]))
         rows: Rows = []
         for place, at in enumerate(kept.tolist()):
             hits, alarms = int(rates.hits[at]), int(rates.alarms[at])
-            row: dict[str, Any] = {
-                "place": place,
-                "threshold": float(f"{rates.thresholds[at]:.5g}"),
-            }
+            threshold = cut if at == used else rates.thresholds[at]
+            row: dict[str, Any] = {"place": place, "threshold": float(f"{threshold:.5g}")}
             row |= {"hits": hits, "alarms": alarms, "recall": hits / max(1, rates.positives)}
             row["fallout"] = alarms / max(1, rates.negatives)
             row["precision"] = hits / (hits + alarms) if hits + alarms else None

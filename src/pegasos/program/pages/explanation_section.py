@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pegasos.explaining import Dependence, Explanation, explain
-from pegasos.metrics import METRICS, measure_of
+from pegasos.metrics import METRICS, Metric, measure_of
 from pegasos.program.pages.blocks import Block, Chart, Table, Text, columns
 from pegasos.program.pages.values import value_text
 from pegasos.program.pages.vega import (
@@ -42,12 +42,13 @@ def explain_rows(
     rows: Any = None,
     training: tuple[Dataset, Any] | None = None,
     metric: str = "error",
+    positive: Any = None,
 ) -> Explanation | None:
     """Return the explanation of a model on labeled rows.
 
     `rows` are the rows in the form that the model takes, and `training` are training rows with
-    their numbers. There is none for images, whose pixels have no meaning of their own, and for
-    classes that the model does not know.
+    their numbers. `positive` is by default the rarer of two classes. There is none for images,
+    whose pixels have no meaning of their own, and for classes that the model does not know.
     """
     if dataset.y is None or dataset.image is not None or not len(dataset):
         return None
@@ -59,12 +60,16 @@ def explain_rows(
     own = None
     if training is not None:
         own = (training[0].X, label_texts(training[0].labels), training[1])
+    y = np.array([known[text] for text in texts])
+    if len(labels) == 2 and positive is None:
+        positive = Metric("f1").settled(y, estimator.classes_).positive
+    chosen = Metric(metric if metric in METRICS else "error", positive)
     with contextlib.suppress(ValueError):  # too many columns
         found = explain(
             estimator,
             dataset.X if rows is None else rows,
-            np.array([known[text] for text in texts]),
-            metric=metric if metric in METRICS else "error",
+            y,
+            metric=chosen,
             repeats=_REPEATS,
             training=own,
             names=[column.name for column in dataset.columns],

@@ -53,29 +53,9 @@ def report_model(
 ) -> Page:
     """Return the page of a fitted learner or pipeline, evaluated on labeled rows if there are any.
 
-    Parameters
-    ----------
-    estimator : learner or pipeline
-        The model.
-    dataset : Dataset, optional
-        Rows to evaluate it on.
-    rows : array or frame, optional
-        The rows in the form that the model takes, if not that of the data set.
-    positions : array, optional
-        Row of the source for each row.
-    training : tuple, optional
-        Training rows and their numbers, among which support vectors are found.
-    kind : str
-        Name of the rows in sentences.
-    card, file : ModelCard and str, optional
-        Card and name of the model's file.
-    explanation : Explanation, optional
-        Replaces the one computed here.
-    tsne : bool, default=True
-        Whether to draw the map by t-SNE, which takes seconds.
-    source, command, seconds, positive, versions
-        Facts: name of the data on a command line, command and time of the fit, text of the
-        positive class, and versions used.
+    `rows` are those of the data set in the form that the model takes, `positions` their places in
+    the source, and `kind` their name in sentences. `training` are training rows with their numbers,
+    among which support vectors are found. `positive` is the text of the positive class.
     """
     card = ModelCard() if card is None else card
     learner: Any = anatomy(estimator, fitted=True).learner
@@ -159,7 +139,7 @@ def _facts(facts: LearnerFacts, kernel: str) -> dict[str, Any]:
         "λ": None if facts.lam is None else number_text(facts.lam) + cost_text(facts.cost),
         facts.unit: facts.count,
         "support vectors": facts.support_vectors,
-        "relative duality gap": None if facts.gap is None else f"{facts.gap:.3g}",
+        "relative duality gap": None if facts.gap is None else number_text(facts.gap),
     }
 
 

@@ -44,24 +44,9 @@ def search_page(
 ) -> Page:
     """Return the page of a search; without the search itself it has summary and grid only.
 
-    Parameters
-    ----------
-    record : SearchRecord
-        Facts of the search.
-    search : SweepCV, optional
-        The fitted search.
-    dataset : Dataset, optional
-        Rows it was fitted to; without them the page has no confusion matrices.
-    options : sequence of str
-        Options of every command line, such as --label.
-    positions : array, optional
-        Row of the source for each row.
-    tsne : bool, default=True
-        Whether to draw the map by t-SNE, which takes seconds.
-    test : Dataset, optional
-        Rows without part in the search, on which the choice is explained.
-    X : array or frame, optional
-        The rows in the form that the search takes, if not that of the data set.
+    `dataset` are the rows that it was fitted to, `X` the same in the form that the search takes,
+    and `positions` their places in the source. `options`, such as --label, are repeated on every
+    command line. `test` are rows without part in the search, on which the choice is explained.
     """
     rows, wrong, found = None, None, None
     model, typical = getattr(search, "best_estimator_", None), list[float | None]()
@@ -72,7 +57,9 @@ def search_page(
         wrong = (labels != rows.codes) & (labels >= 0)
         if model is not None and test is not None:
             training = rows.dataset, rows.positions
-            found = explain_rows(model, test, training=training, metric=record.measure.name)
+            known: dict[str, Any] = {"metric": record.measure.name}
+            known["positive"] = search.positive_class()
+            found = explain_rows(model, test, training=training, **known)
     grid = Grid.of(record, options, typical)
     text = "No confusion matrix: no rows were given. Use pegasos.report(sweep, X, y)."
     panel: list[Block] = [] if search is None else [Text(text, small=True)]

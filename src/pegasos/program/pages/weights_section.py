@@ -74,7 +74,7 @@ def _places() -> Spec:
 
 def _bars(rows: Rows) -> Spec:
     ink = either("datum.weight < 0", "#0072b2", "#e69f00")
-    bars = {**_places(), "x": number("weight", axis={"format": "~g"}), "color": ink}
+    bars = {**_places(), "x": number("weight", axis={"format": "~g", "tickCount": 6}), "color": ink}
     return chart(rows, mark("bar", bars), height=18 * len(rows))
 
 

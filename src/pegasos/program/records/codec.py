@@ -64,21 +64,7 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(kind: Any, value: Any, where: str) -> Any:
-    """Restore a value written by `to_json`.
-
-    Parameters
-    ----------
-    kind : type
-        Type annotation of the value.
-    value : object
-        JSON value.
-    where : str
-        Name of the file in messages.
-
-    Returns
-    -------
-    object
-        The value, of type `kind`.
+    """Restore a value of a type that `to_json` wrote; `where` names the file in messages.
 
     Raises
     ------

@@ -66,19 +66,6 @@ class Confusion:
     counts: list[list[int]]
 
     @classmethod
-    def of(cls, y: Any, predicted: Any, classes: Any, rows: str) -> Confusion:
-        """Compare labels with predictions; classes unknown to the model come last."""
-        from sklearn.metrics import confusion_matrix
-
-        truth, known = label_texts(y), label_texts(classes)
-        names = [*known, *sorted(set(truth) - set(known))]
-        return cls(
-            rows,
-            [str(name) for name in names],
-            confusion_matrix(truth, label_texts(predicted), labels=names).tolist(),
-        )
-
-    @classmethod
     def of_codes(
         cls, y: Any, predicted: Any, names: dict[str, int], known: int, rows: str
     ) -> Confusion:
@@ -86,14 +73,12 @@ class Confusion:
 
         The first `known` codes are the model's classes, and `names` maps all names to codes.
         """
-        there = set(np.unique(y).tolist())
-        others = sorted(name for name, code in names.items() if code >= known and code in there)
-        order = [*itertools.islice(names, known), *others]
-        counts = np.bincount(
-            y.astype(np.int64) * len(names) + predicted, minlength=len(names) ** 2
-        ).reshape(-1, len(names))
+        present, size = set(np.unique(y).tolist()), len(names)
+        others = (name for name, code in names.items() if code >= known and code in present)
+        order = [*itertools.islice(names, known), *sorted(others)]
+        counts = np.bincount(y.astype(np.int64) * size + predicted, minlength=size**2)
         places = [names[name] for name in order]
-        return cls(rows, order, counts[np.ix_(places, places)].tolist())
+        return cls(rows, order, counts.reshape(size, size)[np.ix_(places, places)].tolist())
 
 
 @dataclass(frozen=True)
@@ -261,8 +246,13 @@ class SearchRecord:
         return max(0.0, value - half), value + half
 
     def leading(self) -> list[CellRecord]:
-        """Return the best setting of each family."""
-        return leading_cells(self.cells, self.measure.least)
+        """Return the best setting of each model, kernel type and preparation, best first."""
+        return best_of_families(
+            self.cells,
+            lambda each: (each.setting.model, type(each.setting.kernel), each.setting.preparation),
+            lambda each: self.comparable(each)[0],
+            self.measure.least,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -304,48 +294,18 @@ def is_sampled(cells: list[CellRecord]) -> bool:
     return any(cell.first is not None for cell in cells)
 
 
-def leading_cells(cells: list[CellRecord], least: bool) -> list[CellRecord]:
-    """Return the best setting of each model, kernel type and preparation, best first."""
-    sampled = is_sampled(cells)
-    return best_of_families(
-        cells,
-        lambda cell: (cell.setting.model, type(cell.setting.kernel), cell.setting.preparation),
-        lambda cell: cell.first if sampled else cell.value,
-        least,
-    )
-
-
 def best_of_families(
     cells: Iterable[T],
     family: Callable[[T], Any],
     value: Callable[[T], float | None],
     least: bool = True,
 ) -> list[T]:
-    """Return the best cell of each family, best first.
+    """Return the cell with the best value of each family, best first.
 
-    Parameters
-    ----------
-    cells : iterable
-        Cells.
-    family : callable
-        Maps a cell to its family.
-    value : callable
-        Maps a cell to its value; cells with None are skipped.
-    least : bool, default=True
-        Whether lower values are better.
+    Cells without a value are skipped; `least` tells whether lower values are better.
 
-    Returns
-    -------
-    list
-        One cell per family.
-
-    Examples
-    --------
-    >>> best_of_families(
-    ...     [("a", 3.0), ("b", 2.0), ("a", 1.0), ("c", None)],
-    ...     lambda cell: cell[0],
-    ...     lambda cell: cell[1],
-    ... )
+    >>> cells = [("a", 3.0), ("b", 2.0), ("a", 1.0), ("c", None)]
+    >>> best_of_families(cells, lambda cell: cell[0], lambda cell: cell[1])
     [('a', 1.0), ('b', 2.0)]
     """
     known = [
@@ -362,9 +322,8 @@ def out_of_fold(search: Any) -> dict[str, Figure]:
 
     It is missing for scorers of scikit-learn, and if scores were not stored in all folds.
     """
-    if (search.metric_ is None and search.scoring not in (None, "accuracy")) or not hasattr(
-        search, "best_index_"
-    ):
+    known = search.metric_ is not None or search.scoring in (None, "accuracy")
+    if not known or not hasattr(search, "best_index_"):
         return {}
     try:
         return {OUT_OF_FOLD: as_text(search.out_of_fold_metric())}
@@ -374,11 +333,9 @@ def out_of_fold(search: Any) -> dict[str, Figure]:
 
 def as_text(figure: Figure) -> Figure:
     """Return the figure with its baseline class as text."""
-    return (
-        figure
-        if figure.guessed is None
-        else replace(figure, guessed=str(label_texts([figure.guessed])[0]))
-    )
+    if figure.guessed is None:
+        return figure
+    return replace(figure, guessed=str(label_texts([figure.guessed])[0]))
 
 
 def search_record(search: Any, **facts: Any) -> SearchRecord:
@@ -418,26 +375,11 @@ def _decisive_score(search: Any) -> tuple[str, Any]:
 def cell_records(
     search: Any, rows: int, metric: str = "score", scoring: Any = None
 ) -> list[CellRecord]:
-    """Return the cells of a fitted search.
+    """Return the cells of a fitted search, refitted on `rows` rows.
 
-    Parameters
-    ----------
-    search : SweepCV
-        Fitted search.
-    rows : int
-        Number of rows of the refit.
-    metric : str, default="score"
-        Name of the metric in `cv_results_`.
-    scoring : object, optional
-        The metric; None means accuracy.
-
-    Returns
-    -------
-    list of CellRecord
-        One record per setting.
+    `metric` is the name of the score in `cv_results_`, and `scoring` its scorer.
     """
     results = search.cv_results_
-    stages = results.get("stage", [1] * len(search.settings_))
 
     def number(name: str, cell: int) -> float | None:
         value = float(results[name][cell]) if name in results else math.nan
@@ -447,32 +389,28 @@ def cell_records(
         found = number(name, cell)
         return None if found is None else shown_value(scoring, found)
 
-    def estimate(cell: int) -> dict[str, Any]:
-        """Return the estimate on the rows of the last stage of a setting."""
-        kind = "test" if value(f"mean_test_{metric}", cell) is not None else "first"
-        of = metric if kind == "test" else "score"
-        folds = (f"split{fold}_{kind}_{of}" for fold in itertools.count())
-        return {
-            "value": value(f"mean_{kind}_{of}", cell),
-            "deviation": number(f"std_{kind}_{of}", cell),
-            "folds": [
-                value(name, cell) for name in itertools.takewhile(results.__contains__, folds)
-            ],
-        }
-
-    return [
-        CellRecord(
+    records = []
+    for cell, setting in enumerate(search.settings_):
+        # The estimate on the rows of the last stage that the setting entered.
+        last = f"test_{metric}"
+        if value(f"mean_{last}", cell) is None:
+            last = "first_score"
+        names = (f"split{fold}_{last}" for fold in itertools.count())
+        folds = itertools.takewhile(results.__contains__, names)
+        record = CellRecord(
             number=cell,
             setting=setting,
-            **estimate(cell),
+            value=value(f"mean_{last}", cell),
+            deviation=number(f"std_{last}", cell),
+            folds=[value(name, cell) for name in folds],
             train=value(f"mean_train_{metric}", cell),
             train_deviation=number(f"std_train_{metric}", cell),
             support_vectors=number("mean_support_vectors", cell),
             gap=number("mean_gap", cell),
             cost=setting.cost(rows),
-            stage=int(stages[cell]),
+            stage=int(results["stage"][cell]) if "stage" in results else 1,
             first=value("mean_first_score", cell),
             first_deviation=number("std_first_score", cell),
         )
-        for cell, setting in enumerate(search.settings_)
-    ]
+        records.append(record)
+    return records

@@ -303,8 +303,10 @@ if (cuts) {
   const show = () => {
     const place = Number(slider.value), row = cuts.rows[place], missed = cuts.positives - row.hits;
     for (const each of drawn) each.then((result) => result.view.signal("at", place).run());
-    const used = place === cuts.chosen ? (cuts.aim ? `, chosen for ${cuts.aim}` : ", in use") : "";
-    words.textContent = `score ${Number(row.threshold.toPrecision(4))}${used}: recall ${percent(row.recall)}, precision ${percent(row.precision)}`;
+    const used = place === cuts.chosen, aim = used && cuts.aim ? `, chosen for ${cuts.aim}` : "";
+    const score = Math.abs(row.threshold) < 0.01 && row.threshold ? row.threshold.toPrecision(2) : row.threshold.toFixed(2);
+    const name = used ? "Current threshold" : "Threshold";
+    words.textContent = `${name}: ${cuts.positive} if score >= ${score}${aim}: recall ${percent(row.recall)}, precision ${percent(row.precision)}`;
     slider.setAttribute("aria-valuetext", words.textContent);
     const lines = [[cuts.positive, row.hits, missed], [cuts.others, row.alarms, cuts.negatives - row.alarms]];
     const texts = lines.map(([name, ...counts]) => [name, ...counts.map((count) => count.toLocaleString("en"))]);
