@@ -93,7 +93,7 @@ class Sample:
 
 
 def _chosen(part: list[Any], mask: Array) -> list[Any]:
-    """Return copies, as a view would keep the whole block; or the block itself, if all is chosen."""
+    """Return copies, as a view would keep the whole block; or the block if all is chosen."""
     if mask.all():
         return part
     index = np.flatnonzero(mask)
