@@ -11,38 +11,22 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from pegasos.program.tables.dataset import BadData
-from pegasos.program.tables.messages import plain, shown
+from pegasos.program.tables.messages import plain
 from pegasos.program.tables.text_chunks import LONGEST, Chunk
 
-#: Maximum characters of a field that is read; Python's reader has the same limit by default.
-LONGEST_FIELD = 131_072
 _BLANK = re.compile(rb"(?:\A|\n)[ \t\r]*+\n")
 _QUOTED = re.compile(rb'"[^"]*+(?:""[^"]*+)*+"')
 
 
 def parse(
-    file: str, chunk: Chunk, separator: str, names: list[str], places: Sequence[int]
+    file: str, chunk: Chunk, separator: str, width: int, places: Sequence[int]
 ) -> pl.DataFrame:
     """Return some columns of a chunk as text, named by position ("0", "1").
 
-    Every record must have as many fields as there are names. A separator " " stands for any run of
-    blanks and tabs.
+    Every record must have `width` fields. A separator " " stands for any run of blanks and tabs.
     """
-    frame = _parse_fast(chunk, separator, len(names), places)
-    if frame is None:
-        frame = _parse_exactly(file, chunk, separator, len(names), places)
-    if len(chunk.data) > LONGEST_FIELD:
-        for place in places:
-            lengths = frame[str(place)].str.len_chars()
-            if (lengths.max() or 0) > LONGEST_FIELD:  # type: ignore[operator]
-                row = int((lengths > LONGEST_FIELD).arg_true()[0])
-                where = f"line {line_of(chunk, separator, row)}, column {shown(names[place])}"
-                raise BadData(
-                    f"{file}, {where}: {lengths[row]:,} characters in a field; "
-                    f"{LONGEST_FIELD:,} are the most. Is a quote opened and never closed? "
-                    f"If not, shorten it, or leave the column out: --drop {plain(names[place], 40)}."
-                )
-    return frame
+    frame = _parse_fast(chunk, separator, width, places)
+    return _parse_exactly(file, chunk, separator, width, places) if frame is None else frame
 
 
 def line_of(chunk: Chunk, separator: str, row: int) -> int:

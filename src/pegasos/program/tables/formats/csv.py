@@ -9,8 +9,7 @@ from functools import partial
 from pegasos.program.tables import column_tables
 from pegasos.program.tables.csv_layout import SAMPLE_BYTES, find_layout
 from pegasos.program.tables.csv_records import line_of, parse
-from pegasos.program.tables.dataset import BadData, Dataset, NoRows
-from pegasos.program.tables.messages import size
+from pegasos.program.tables.dataset import Dataset, NoRows
 from pegasos.program.tables.read_options import Outline, ReadOptions, Wanted
 from pegasos.program.tables.shards import Shards
 from pegasos.program.tables.source import Source
@@ -21,8 +20,6 @@ NAME = "csv"
 EXTENSIONS = (".csv", ".tsv", ".tab", ".txt", ".dat", ".data")
 #: Maximum ratio of decompressed text to the memory limit for decoded values.
 _SWELL = 8
-#: Maximum number of bytes of blank lines that are skipped.
-_MOST_BLANK = 64 * 10**6
 
 
 def sniff(head: bytes) -> bool:
@@ -84,21 +81,14 @@ class TextFile(TableFile):
         self.header, self.notes = layout.header, layout.notes
 
     def _chunks(self, amount: int) -> Iterator[Chunk]:
-        blank = 0
-        for chunk in chunks(self._source, self._encoding, amount, self._most):
-            if chunk.data.strip():
-                yield chunk
-            elif (blank := blank + len(chunk.data)) > _MOST_BLANK:
-                where = f"{self._source.name}, line {chunk.line}"
-                raise BadData(
-                    f"{where}: more than {size(_MOST_BLANK)} of blank lines; delete them."
-                )
+        found = chunks(self._source, self._encoding, amount, self._most)
+        return (chunk for chunk in found if chunk.data.strip())
 
     def blocks(self, places: Sequence[int], amount: int) -> Iterator[Block]:
         """Yield the rows of some columns as text."""
         skipped, commas = int(self.header), self._separator != ","
         for chunk in self._chunks(amount):
-            frame = parse(self._source.name, chunk, self._separator, self.names, places)
+            frame = parse(self._source.name, chunk, self._separator, len(self.names), places)
             frame = frame.slice(skipped)
             if frame.height:
                 where = partial(self._where, chunk, skipped)
