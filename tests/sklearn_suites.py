@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from collections import Counter, defaultdict
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -49,7 +50,8 @@ class Recorder:
     def pytest_runtest_logreport(self, report: Any) -> None:
         if report.when != "call" and report.outcome == "passed":
             return
-        suite, _, name = report.nodeid.rpartition("/")[2].partition(".py::")
+        # Node ids of files outside of pytest's root directory have no path.
+        suite, name = Path(report.location[0]).stem, report.nodeid.partition("::")[2]
         used = dict(report.user_properties).get("used", [])
         test = f"{suite}::{name.partition('[')[0]}"
         if report.outcome == "skipped":

@@ -453,7 +453,7 @@ def test_a_store_is_used_again_and_a_changed_grid_uses_what_it_can(
     ran = []
     original = schedule.UnitRun
     monkeypatch.setattr(
-        schedule, "UnitRun", lambda *args: ran.append(len(args[0].cells)) or original(*args)
+        schedule, "UnitRun", lambda *args: ran.append(len(args[0])) or original(*args)
     )
     second = SweepCV(Pegasos(), GRID, cv=FOLDS, store=tmp_path / "run").fit(X, y)
     assert ran == []

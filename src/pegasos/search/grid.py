@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -130,24 +130,6 @@ def _half_step(values: set[float]) -> float | None:
     return 10 ** (0.5 * float(np.median(np.diff(sorted(values))))) if len(values) > 1 else None
 
 
-@dataclass
-class Group:
-    """Cells with equal preparation, kernel and options."""
-
-    setting: Setting
-    cells: list[Cell] = field(default_factory=list)
-
-    @property
-    def parts(self) -> Anatomy:
-        """Anatomy of the estimator of one cell."""
-        return self.cells[0].parts
-
-    @property
-    def learner(self) -> OneVsAllClassifier:
-        """Learner of one cell."""
-        return self.cells[0].learner
-
-
 def make_cells(estimator: Any, param_grid: Any) -> list[Cell]:
     """Return all cells of a grid, in GridSearchCV's order."""
     # NumPy's numbers would print as np.float64(0.1)
@@ -155,9 +137,9 @@ def make_cells(estimator: Any, param_grid: Any) -> list[Cell]:
     return [Cell.of(number, estimator, params) for number, params in enumerate(grid)]
 
 
-def make_groups(cells: list[Cell]) -> list[Group]:
-    """Return the groups of some cells."""
-    groups: dict[Setting, Group] = {}
+def make_groups(cells: list[Cell]) -> list[list[Cell]]:
+    """Return groups of cells with equal preparation, kernel and options: each shares a walk."""
+    groups: dict[Setting, list[Cell]] = {}
     for cell in cells:
-        groups.setdefault(cell.setting.walk, Group(cell.setting.walk)).cells.append(cell)
+        groups.setdefault(cell.setting.walk, []).append(cell)
     return list(groups.values())

@@ -58,13 +58,13 @@ class Table:
         """Score every cell of a finished unit."""
         train, test = self._splits[unit.fold]
         size, found = len(test), list[tuple[float, dict[str, Any], Array]]()
-        for position, cell in enumerate(unit.group.cells):
+        for position, cell in enumerate(unit.cells):
             labels, scores = result.labels[position], result.scores[position]
             own, begin = (cell, result.classes), time.perf_counter()
             out = {"test_scores": self._score(*own, test, labels[:size], scores[:size])}
             if self._training:
                 out["train_scores"] = self._score(*own, train, labels[size:], scores[size:])
-            out["fit_time"] = result.seconds / len(unit.group.cells)
+            out["fit_time"] = result.seconds / len(unit.cells)
             out["score_time"] = time.perf_counter() - begin
             kept = {"out": out, "labels": labels[:size].copy()}
             kept |= {"support": float(result.support[position])}

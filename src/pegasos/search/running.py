@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pegasos.search.grid import Cell, Group, make_groups
+from pegasos.search.grid import Cell, make_groups
 from pegasos.search.results import Table
 from pegasos.search.schedule import Schedule, Unit
 from pegasos.search.settings import freeze, thaw
@@ -82,8 +82,8 @@ class Filling:
         given = (self._problem, search.memory, search.seed_, search.warm_path)
         schedule = Schedule(make_groups(cells), *given)
         search.plan_ = schedule.source
-        units = [each for unit in schedule.units if (each := self._unfinished(unit)).group.cells]
-        self._progress.expect(sum(len(unit.group.cells) for unit in units))
+        units = [each for unit in schedule.units if (each := self._unfinished(unit)).cells]
+        self._progress.expect(sum(len(unit.cells) for unit in units))
         self._progress.say(schedule.describe(units))
         on_training = search.return_train_score
         left = None if until is None else max(0.0, until - time.monotonic())
@@ -92,12 +92,12 @@ class Filling:
         return schedule.run(units, self._take, search.n_jobs, on_training, left)
 
     def _take(self, unit: Unit, result: UnitResult) -> None:
-        table, cells = self._table, unit.group.cells
+        table, cells = self._table, unit.cells
         table.take(unit, result)
         if self._store is not None:
             found = ((self._key(cell), unit.fold, table.record(cell, unit)) for cell in cells)
             self._store.save(found)
-        what = f"{unit.group.learner!r} fold {unit.fold + 1}"
+        what = f"{unit.learner!r} fold {unit.fold + 1}"
         self._progress.advance(len(cells), what, table.best())
 
     def _key(self, cell: Cell) -> str:
@@ -110,15 +110,15 @@ class Filling:
         """Return the unit without stored cells, whose results go into the table."""
         if self._store is None:
             return unit
-        missing = Group(unit.group.setting)
-        for cell in unit.group.cells:
+        missing = list[Cell]()
+        for cell in unit.cells:
             found = self._store.load(self._key(cell), unit.fold)
             if found is None:
-                missing.cells.append(cell)
+                missing.append(cell)
             else:
                 with failing_clearly(self._store.path):
                     self._table.restore(cell, unit, found)
-        return replace(unit, group=missing)
+        return replace(unit, cells=missing)
 
 
 def run_on_cluster(

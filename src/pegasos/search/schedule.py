@@ -21,24 +21,11 @@ from pegasos.engine.rows.kernel_rows import KernelRows, SharedDistances
 from pegasos.engine.rows.plan import DUAL_BLOCK, Plan, budget_bytes, plan_primal
 from pegasos.engine.runtime.interruption import interruptible
 from pegasos.engine.runtime.threads import blas_threads, single_threaded_blas
-from pegasos.learners.task import (
-    Task,
-    column_codes,
-    combined_weights,
-    constant_feature,
-    is_precomputed,
-)
-from pegasos.search.folds import (
-    Prepared,
-    Problem,
-    Shared,
-    base_values,
-    make_rows,
-    prepare,
-    resolved_kernel,
-)
-from pegasos.search.grid import Group
-from pegasos.search.settings import freeze
+from pegasos.learners import task as tasks
+from pegasos.search import folds
+from pegasos.search.folds import Prepared, Problem, Shared
+from pegasos.search.grid import Cell
+from pegasos.search.settings import Setting, freeze
 from pegasos.search.units import UnitResult, UnitRun, run_together
 
 Array = np.ndarray[Any, Any]
@@ -54,17 +41,55 @@ SOURCES = {
 
 @dataclass(frozen=True)
 class Unit:
-    """One group on one fold, its kernel (None: explicit or precomputed), and keys of shared values.
+    """Cells of one group on one fold.
 
-    `base_key` stands for values of the kernel's measure, `rows_key` for rows of one kernel.
+    Attributes
+    ----------
+    cells : list of Cell
+        Cells with equal preparation, kernel and options.
+    fold : int
+        Number of the fold.
+    kernel : Kernel or None
+        None for explicit features and precomputed kernels.
+    prepared_key, base_key, rows_key : object
+        Keys of values that units share: transformed rows, values of the kernel's measure, and rows
+        of the kernel.
     """
 
-    group: Group
+    cells: list[Cell]
     fold: int
     kernel: Kernel | None
     prepared_key: Any
     base_key: Any
     rows_key: Any
+
+    @classmethod
+    def of(cls, cells: list[Cell], fold: int) -> Unit:
+        """Return the unit of a group on a fold."""
+        setting, given = cells[0].setting, cells[0].learner.kernel
+        kernel = None if tasks.is_precomputed(given) else as_kernel(given)
+        preparation = setting.preparation
+        # Rows that no step transforms are equal in all folds; a relative width differs by fold.
+        own = (preparation, fold) if cells[0].parts.transforms else None
+        numbers = (preparation, fold) if kernel is not None and kernel.relative else None
+        base_key = ("base", own, None if kernel is None else kernel.measure)
+        rows_key = ("rows", own, setting.kernel, numbers)
+        return cls(cells, fold, kernel, ("prepared", preparation, fold), base_key, rows_key)
+
+    @property
+    def walk(self) -> Setting:
+        """Setting that the cells share."""
+        return self.cells[0].setting.walk
+
+    @property
+    def learner(self) -> Any:
+        """Learner of one cell."""
+        return self.cells[0].learner
+
+    @property
+    def transforms(self) -> bool:
+        """Whether the learner sees transformed rows, which differ by fold."""
+        return self.cells[0].parts.transforms
 
     @property
     def has_measure(self) -> bool:
@@ -73,11 +98,11 @@ class Unit:
 
 
 class Schedule:
-    """Units of some groups on all folds, in an order that shares most, and their execution."""
+    """Units of groups on all folds, in an order that shares most, and their execution."""
 
     def __init__(
         self,
-        groups: list[Group],
+        groups: list[list[Cell]],
         problem: Problem,
         memory: Any,
         seed: int,
@@ -85,10 +110,8 @@ class Schedule:
         source: str | None = None,
     ) -> None:
         self._problem, self._seed, self._warm_path = problem, seed, warm_path
-        self._splits = problem.splits
-        self._shared = Shared()
-        self.units = self._ordered(groups)
-        self.budget = budget_bytes(memory)
+        self._splits, self._shared = problem.splits, Shared()
+        self.units, self.budget = self._ordered(groups), budget_bytes(memory)
         self.source = self._choose_source() if source is None else source
 
     def __reduce__(self) -> Any:
@@ -98,30 +121,18 @@ class Schedule:
 
     # -- order and memory --------------------------------------------------------------------------
 
-    def _ordered(self, groups: list[Group]) -> list[Unit]:
+    def _ordered(self, groups: list[list[Cell]]) -> list[Unit]:
         """Return all units; those of one measure, and of one kernel, follow each other."""
-        units = [self._unit(group, fold) for group in groups for fold in range(len(self._splits))]
-        rank = {group.setting: number for number, group in enumerate(groups)}
+        units = [Unit.of(cells, fold) for cells in groups for fold in range(len(self._splits))]
+        rank = {cells[0].setting.walk: number for number, cells in enumerate(groups)}
         bases = _places(unit.base_key for unit in units)
         rows = _places(unit.rows_key for unit in units)
 
         def position(unit: Unit) -> Any:
-            own = unit.fold if unit.group.parts.transforms else -1
-            places = bases[unit.base_key], rows[unit.rows_key], rank[unit.group.setting]
-            return own, *places, unit.fold
+            own = unit.fold if unit.transforms else -1
+            return own, bases[unit.base_key], rows[unit.rows_key], rank[unit.walk], unit.fold
 
         return sorted(units, key=position)
-
-    def _unit(self, group: Group, fold: int) -> Unit:
-        precomputed = is_precomputed(group.learner.kernel)
-        kernel = None if precomputed else as_kernel(group.learner.kernel)
-        preparation = group.setting.preparation
-        # Rows that no step transforms are equal in all folds; a relative width differs by fold.
-        own = (preparation, fold) if group.parts.transforms else None
-        numbers = (preparation, fold) if kernel is not None and kernel.relative else None
-        base_key = ("base", own, None if kernel is None else kernel.measure)
-        rows_key = ("rows", own, group.setting.kernel, numbers)
-        return Unit(group, fold, kernel, ("prepared", preparation, fold), base_key, rows_key)
 
     def _choose_source(self) -> str:
         """Return the fastest source of kernel rows within the memory budget."""
@@ -132,7 +143,7 @@ class Schedule:
         gram = X.shape[0] ** 2 * itemsize
         columns = max(self._columns(unit) for unit in self.units)
         state = columns * X.shape[0] * (4 * itemsize + 16)
-        each = 2 if any(unit.group.parts.transforms for unit in self.units) else 1
+        each = 2 if any(unit.transforms for unit in self.units) else 1
         kernels = len({unit.rows_key for unit in self.units})
         several = kernels > len({unit.base_key for unit in self.units})
         if several and (2 + each) * gram + 2 * state <= self.budget:
@@ -141,7 +152,7 @@ class Schedule:
 
     def describe(self, units: list[Unit]) -> str:
         """Return a line about the work to come."""
-        fits, kernels = sum(len(unit.group.cells) for unit in units), {u.rows_key for u in units}
+        fits, kernels = sum(len(unit.cells) for unit in units), {u.rows_key for u in units}
         work = f"{fits} fits ({len(self._splits)} folds) in {len(units)} walks over {len(kernels)}"
         return f"{work} sets of rows; {SOURCES[self.source]}; budget {self.budget / 1e9:.1f} GB"
 
@@ -193,12 +204,11 @@ class Schedule:
         """Return units that advance in step: on the fly all kernels of one measure on one fold."""
         bundles: dict[Any, list[Unit]] = {}
         for number, unit in enumerate(units):
-            learner, key = unit.group.learner, (number,)
+            learner, key = unit.learner, (number,)
             if self.source == "on the fly" and unit.has_measure:
                 if not learner.has_pairs(self._problem.classes):
                     draws = (freeze(getattr(learner, name)) for name in learner.declaration.draws)
-                    preparation = unit.group.setting.preparation
-                    key = (unit.base_key, preparation, type(learner), *draws, unit.fold)
+                    key = (unit.base_key, unit.prepared_key, type(learner), *draws)
             bundles.setdefault(key, []).append(unit)
         return list(bundles.values())
 
@@ -221,7 +231,7 @@ class Schedule:
             bank = SharedDistances(Pairs(first.measure, self._prepared(bundle[0]).X))
         for unit in bundle:
             prepared = self._prepared(unit)
-            kernel = resolved_kernel(unit.group.learner, prepared)
+            kernel = folds.resolved_kernel(unit.learner, prepared)
             if isinstance(kernel, Kernel) and self.source == "on the fly":
                 rows = KernelRows(kernel, prepared.X, bank)
             else:
@@ -230,17 +240,17 @@ class Schedule:
             task, classes = self._task(unit, prepared, kernel, rows)
             train, test = self._splits[unit.fold]
             scored = np.concatenate([test, train]) if on_training else test
-            runs.append(UnitRun(unit.group, task, classes, scored, self._seed))
+            runs.append(UnitRun(unit.cells, task, classes, scored, self._seed))
         return runs
 
     def _prepared(self, unit: Unit) -> Prepared:
         problem, train = self._problem, self._splits[unit.fold][0]
-        make = partial(prepare, unit.group.parts, problem.X, problem.y, train)
+        make = partial(folds.prepare, unit.cells[0].parts, problem.X, problem.y, train)
         return self._shared.get(unit.prepared_key, make)
 
     def _base(self, unit: Unit, prepared: Prepared) -> Array:
         assert unit.kernel is not None
-        return self._shared.get(unit.base_key, partial(base_values, unit.kernel, prepared.X))
+        return self._shared.get(unit.base_key, partial(folds.base_values, unit.kernel, prepared.X))
 
     def _make_rows(self, unit: Unit, kernel: Any, prepared: Prepared) -> Any:
         def base() -> Array:
@@ -250,14 +260,16 @@ class Schedule:
 
         shares = self.source == "shared" and unit.has_measure
         try:
-            return make_rows(kernel, prepared.X, base if shares else None)
+            return folds.make_rows(kernel, prepared.X, base if shares else None)
         finally:
             self._shared.release(unit.base_key)
 
-    def _task(self, unit: Unit, prepared: Prepared, kernel: Any, rows: Any) -> tuple[Task, Array]:
+    def _task(
+        self, unit: Unit, prepared: Prepared, kernel: Any, rows: Any
+    ) -> tuple[tasks.Task, Array]:
         """Return the learner's task, whose rows are all rows, and the classes of its members."""
         X, members = prepared.X, prepared.members
-        learner, problem = unit.group.learner, self._problem
+        learner, problem = unit.learner, self._problem
         classes, local = np.unique(problem.codes[members], return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
@@ -265,23 +277,22 @@ class Schedule:
                 "folds."
             )
         codes, weights = np.full(rows.count, -1, dtype=np.int64), np.zeros(rows.count)
-        codes[members] = local
         part = None if problem.weights is None else problem.weights[members]
-        named = problem.classes[classes]
-        weights[members] = combined_weights(part, learner.class_weight, named, local, X[members])
-        columns, plan = column_codes(len(classes)), self._plan(unit, X, kernel)
-        given = (X, codes, weights, columns, kernel, constant_feature(learner), plan, rows, members)
-        return Task(*given, warm_path=self._warm_path), classes
+        given = (learner.class_weight, problem.classes[classes], local, X[members])
+        codes[members], weights[members] = local, tasks.combined_weights(part, *given)
+        columns, constant = tasks.column_codes(len(classes)), tasks.constant_feature(learner)
+        made = (X, codes, weights, columns, kernel, constant, self._plan(unit, X, kernel), rows)
+        return tasks.Task(*made, members, warm_path=self._warm_path), classes
 
     def _columns(self, unit: Unit) -> int:
-        lams = len({cell.learner._strength for cell in unit.group.cells})
-        return lams * len(column_codes(len(self._problem.classes)))
+        lams = len({cell.learner._strength for cell in unit.cells})
+        return lams * len(tasks.column_codes(len(self._problem.classes)))
 
     def _plan(self, unit: Unit, X: Any, kernel: Any) -> Plan:
         if kernel is not None:
             reason = "one walk of a sweep"
             return Plan(self.source, "by blocks", DUAL_BLOCK, 0, self.budget, 1, reason)
-        keeps, (rows, width) = unit.group.learner.declaration.keeps_coefficients, X.shape
+        keeps, (rows, width) = unit.learner.declaration.keeps_coefficients, X.shape
         given = (rows, width, self._columns(unit), X.dtype.itemsize, self.budget, keeps)
         return plan_primal(sparse.issparse(X), *given)
 

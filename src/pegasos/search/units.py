@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 
 from pegasos.engine.walk.solvers import advance_together
 from pegasos.learners.task import Task
-from pegasos.search.grid import Group
+from pegasos.search.grid import Cell
 
 Array = np.ndarray[Any, Any]
 
@@ -40,12 +40,14 @@ class UnitRun:
     `rows` are the rows to score.
     """
 
-    def __init__(self, group: Group, task: Task, classes: Array, rows: Array, seed: int) -> None:
-        self._learner, self._is_kernel, self._rows = group.learner, task.rows.dual, rows
-        total, count = task.total_weight, len(group.cells)
-        lams = [cell.learner._lam_for(total) for cell in group.cells]
+    def __init__(
+        self, cells: list[Cell], task: Task, classes: Array, rows: Array, seed: int
+    ) -> None:
+        self._learner, self._is_kernel, self._rows = cells[0].learner, task.rows.dual, rows
+        total, count = task.total_weight, len(cells)
+        lams = [cell.learner._lam_for(total) for cell in cells]
         each, self._lam_of = np.unique([lam or 1.0 for lam in lams], return_inverse=True)
-        self._stop_of = np.array([cell.learner._planned_stop(task.m) for cell in group.cells])
+        self._stop_of = np.array([cell.learner._planned_stop(task.m) for cell in cells])
         self.stops = sorted({int(stop) for stop in self._stop_of})
         self.solvers = self._learner._make_solvers(task, each, self.stops, seed)
         self._columns, self._lams = self._learner.predictor_count(classes), len(each)
