@@ -127,7 +127,10 @@ def test_all_rows_of_usps(kernel, tmp_path):
         assert compare(model, X, tmp_path).rows == 9298
         exported = OnnxModel(export_onnx(model, tmp_path / "model.onnx"))
         exact = in_float64(model)
-        found = exported.agreement(exact, X, exact.decision_function(X.astype(np.float64)))
+        rows = X.astype(np.float64)
+        scores = exact.decision_function(rows)
+        p = class_probabilities(exact, rows, scores)
+        found = exported.agreement(exact, X, scores, p)
         assert (found.labels, found.probabilities < 1e-5) == (0, True)
 
 
