@@ -17,7 +17,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
 
 from pegasos.engine.kernels.landmarks import KernelColumns, StoredColumns, pursue
-from pegasos.engine.optimum.history import no_course
+from pegasos.engine.optimum.history import empty_history
 from pegasos.learners.sdca import SDCA
 from pegasos.learners.task import is_precomputed
 from pegasos.nystroem import CUTS, Nystroem, whitening
@@ -357,4 +357,4 @@ def _reset(learner: Any, refitted: SDCA | None) -> None:
     if hasattr(learner, "gap_") and refitted is not None:
         learner.gap_, learner.objective_ = float("nan"), refitted.objective_
         learner.dual_objective_ = np.full_like(learner.objective_, np.nan)
-        learner.objective_curve_ = no_course()
+        learner.objective_curve_ = empty_history()

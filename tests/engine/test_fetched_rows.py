@@ -17,8 +17,8 @@ from pegasos.engine.optimum.passes.margin_rows import (
     solve_by_fetched_rows,
 )
 from pegasos.engine.optimum.passes.newton import solve_rows
-from pegasos.engine.optimum.passes.passes import Certified, Column, LabelledBlocks, stacked
-from pegasos.engine.optimum.problem import Intercept, Target
+from pegasos.engine.optimum.passes.passes import Column, LabelledBlocks, stacked
+from pegasos.engine.optimum.problem import Intercept, Optimum, Target
 from pegasos.engine.rows.blocks import is_thin
 from pegasos.learners import from_passes
 from pegasos.learners.sdca import SDCA
@@ -69,7 +69,7 @@ def solve(
 
 
 def objective(
-    X: Array, column: Column, codes: Array, own: Array, found: Certified, intercept: Intercept
+    X: Array, column: Column, codes: Array, own: Array, found: Optimum, intercept: Intercept
 ) -> float:
     """F by the textbook."""
     y = np.where(codes == column.code, 1.0, -1.0)
@@ -91,7 +91,7 @@ def test_the_optimum_of_all_rows(C: float, intercept: Intercept) -> None:
         assert own is not None and own.relative <= 1e-4
         assert_allclose(own.primal, objective(X, column, codes, weights, own, intercept), rtol=1e-9)
         assert own.bound <= whole.primal * (1 + 1e-12) and whole.bound <= own.primal * (1 + 1e-12)
-        assert 3 <= len(own.course) <= 13 and own.course[-1] == (own.primal, own.bound)
+        assert 3 <= len(own.history) <= 13 and own.history[-1] == (own.primal, own.bound)
 
 
 @INTERCEPTS

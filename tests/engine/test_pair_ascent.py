@@ -66,7 +66,7 @@ def test_each_pair_equals_a_solver_of_its_own(kernel: Any, last: int | None) -> 
         assert kernel is None or not vectors[members][:, others].any()
     assert (together.gaps <= 1e-3).all() and together.done.all()
     assert together.support().shape == vectors.shape
-    assert len(together.courses()) == 6 and together.gap_curve[-1].shape == (3, 2)
+    assert len(together.histories()) == 6 and together.gap_curve[-1].shape == (3, 2)
 
 
 def test_a_resumed_state_equals_that_of_each_pair() -> None:

@@ -19,8 +19,8 @@ from pegasos.engine.optimum.passes import passes
 from pegasos.engine.optimum.passes.cutting_planes import solve_by_cuts, weigh_cuts
 from pegasos.engine.optimum.passes.newton import solve_in_passes
 from pegasos.engine.optimum.passes.newton_rows import central_point, corner_values, soft_values
-from pegasos.engine.optimum.passes.passes import Certified, Column, LabelledBlocks
-from pegasos.engine.optimum.problem import Intercept
+from pegasos.engine.optimum.passes.passes import Column, LabelledBlocks
+from pegasos.engine.optimum.problem import Intercept, Optimum
 from pegasos.engine.rows.blocks import is_thin, pairs
 
 Array = np.ndarray[Any, Any]
@@ -37,7 +37,7 @@ def solve(
     intercept: Intercept,
     tol: float,
     most: int = 1000,
-) -> list[Certified]:
+) -> list[Optimum]:
     """All classes one-vs-all (two: one predictor), with C_i = C ω_i."""
     found = range(codes.max() + 1) if codes.max() > 1 else [1]
     sums = [float(weights[codes == code].sum()) for code in found]
@@ -59,13 +59,13 @@ def solve(
         )
 
 
-def alone(chains: list[list[Certified]]) -> list[Certified]:
+def alone(chains: list[list[Optimum]]) -> list[Optimum]:
     """The predictors of chains of one."""
     return [found for [found] in chains]
 
 
 def objective(
-    loss: str, X: Array, y: Array, C: Array, found: Certified, intercept: Intercept
+    loss: str, X: Array, y: Array, C: Array, found: Optimum, intercept: Intercept
 ) -> float:
     margins = y * (X @ found.vector + found.bias)
     losses = np.maximum(0, 1 - margins) if loss == "hinge" else np.logaddexp(0, -margins)
@@ -177,7 +177,7 @@ def test_threads_and_float32_move_nothing(loss: str) -> None:
 def test_few_passes_on_a_tall_table(loss: str) -> None:
     X, codes, weights = table(20_000, 20, 2)
     [found] = solve(loss, X, codes, weights, 1.0, Intercept.AUGMENTED, 1e-3)
-    assert len(found.course) <= 15
+    assert len(found.history) <= 15
 
 
 def test_nothing_to_solve_and_an_early_end() -> None:
@@ -185,9 +185,9 @@ def test_nothing_to_solve_and_an_early_end() -> None:
     one_label = solve("hinge", X, np.ones(30, dtype=np.int64), weights, 1.0, Intercept.FREE, 1e-3)[
         0
     ]
-    assert (one_label.bias, one_label.primal, one_label.course) == (1.0, 0.0, ())
+    assert (one_label.bias, one_label.primal, one_label.history) == (1.0, 0.0, ())
     early = solve("hinge", X, codes, weights, 1.0, Intercept.AUGMENTED, 1e-9, most=3)[0]
-    assert len(early.course) == 3
+    assert len(early.history) == 3
     assert early.relative > 1e-9
 
 
@@ -285,8 +285,8 @@ def test_predictors_that_follow_each_other_are_certified(
         )
         assert one.bound <= other.primal * (1 + 1e-12)
         assert other.bound <= one.primal * (1 + 1e-12)
-    assert sum(len(each.course) for each in warm) < (1.1 if by_cuts else 1.0) * sum(
-        len(each.course) for each in cold
+    assert sum(len(each.history) for each in warm) < (1.1 if by_cuts else 1.0) * sum(
+        len(each.history) for each in cold
     )
 
 
@@ -305,7 +305,7 @@ def test_rows_of_a_fold_have_no_weight_and_classes_have_theirs(loss: str) -> Non
             [[found]] = solve_in_passes(blocks, loss == "hinge", [[column]], Intercept.FREE, 1e-4)
         [same] = solve(loss, X, codes, inside, 0.3, Intercept.FREE, 1e-4)
         assert_array_equal(found.vector, same.vector)
-        assert (found.primal, found.bound, found.course) == (same.primal, same.bound, same.course)
+        assert (found.primal, found.bound, found.history) == (same.primal, same.bound, same.history)
 
 
 # Thin rows ------------------------------------------------------------------------------------------------------------

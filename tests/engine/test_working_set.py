@@ -313,7 +313,7 @@ def test_members_may_be_all_rows_in_another_order() -> None:
     (same,) = WorkingSetSolver(StoredKernel(ordered), K.diagonal(), Intercept.NONE).solve(
         [target], 1e-6
     )
-    assert found.relative <= 1e-6 and found.course == same.course
+    assert found.relative <= 1e-6 and found.history == same.history
     np.testing.assert_array_equal(found.vector, same.vector)
 
 

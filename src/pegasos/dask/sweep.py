@@ -15,7 +15,8 @@ from pegasos.dask.passes import current_client
 from pegasos.dask.sdca import DaskSDCA
 from pegasos.dask.table import Table, open_table
 from pegasos.dask.tally import FoldPredictors, Scorer, tally
-from pegasos.engine.optimum.passes.passes import Certified, Column
+from pegasos.engine.optimum.passes.passes import Column
+from pegasos.engine.optimum.problem import Optimum
 from pegasos.learners.convergence import CellsNotConverged
 from pegasos.learners.from_passes import predictors, solve, training_lam
 from pegasos.learners.task import column_codes, draw_seed, whole_number
@@ -27,7 +28,7 @@ from pegasos.search.settings import Setting
 
 Array = np.ndarray[Any, Any]
 #: Certified predictors by cell, fold and column.
-Answers = list[list[list[Certified]]]
+Answers = list[list[list[Optimum]]]
 
 
 class DaskSweepCV(CellSearch):

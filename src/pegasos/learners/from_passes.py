@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.engine.optimum.history import short_course
+from pegasos.engine.optimum.history import summarize_histories
 from pegasos.engine.optimum.passes.cutting_planes import solve_by_cuts
 from pegasos.engine.optimum.passes.margin_rows import LEAST_PASSES, shares, solve_by_fetched_rows
 from pegasos.engine.optimum.passes.newton import solve_in_passes
-from pegasos.engine.optimum.passes.passes import MOST_FEATURES, NO_FOLD, Certified, Column, Passes
-from pegasos.engine.optimum.problem import Certificate, Intercept
+from pegasos.engine.optimum.passes.passes import MOST_FEATURES, NO_FOLD, Column, Passes
+from pegasos.engine.optimum.problem import Certificate, Intercept, Optimum
 from pegasos.learners.catalogue import ONE_VS_REST
 from pegasos.learners.convergence import NotConverged
 from pegasos.learners.sdca import SDCA
@@ -70,19 +70,19 @@ def fit_in_passes(
     return f"{method}, {learner.n_iter_} passes over the rows"
 
 
-def _set_history(learner: SDCA, found: list[Certified]) -> None:
+def _set_history(learner: SDCA, found: list[Optimum]) -> None:
     """Set the objectives and gaps at the end and after each pass."""
     lam = learner.lam_
     learner.objective_ = lam * np.array([each.primal for each in found])
     learner.dual_objective_ = lam * np.array([each.bound for each in found])
-    courses = [np.array(each.course).reshape(-1, 2) for each in found]
+    courses = [np.array(each.history).reshape(-1, 2) for each in found]
     learner.n_iter_ = max(map(len, courses))
     relative = np.array([each.relative for each in found])
     learner.gap_, learner.gap_curve_ = relative.max(), np.tile(relative, (learner.n_iter_, 1))
     for column, course in enumerate(courses):
         learner.gap_curve_[: len(course), column] = Certificate(*course.T).relative
     final = learner.objective_, learner.dual_objective_
-    learner.objective_curve_ = short_course([lam * course for course in courses], *final)
+    learner.objective_curve_ = summarize_histories([lam * course for course in courses], *final)
 
 
 def training_lam(learner: SDCA, classes: Array, sums: Array) -> float:
@@ -111,7 +111,7 @@ def predictors(
     ]
 
 
-def solve(learner: SDCA, blocks: Passes, chains: Chains) -> tuple[str, list[list[Certified]]]:
+def solve(learner: SDCA, blocks: Passes, chains: Chains) -> tuple[str, list[list[Optimum]]]:
     """Solve chains of predictors; return a description of the method, and the predictors.
 
     The predictors of a chain differ in λ only, and each starts from the one before.
@@ -141,7 +141,7 @@ def solve(learner: SDCA, blocks: Passes, chains: Chains) -> tuple[str, list[list
 
 def _solve_hinge(
     blocks: Passes, chains: Chains, intercept: Intercept, tol: float, most: int
-) -> tuple[str, list[list[Certified]]]:
+) -> tuple[str, list[list[Optimum]]]:
     """Solve by the rows near the margin if there are many others; the rest by Newton's method."""
     columns = [column for chain in chains for column in chain]
     share = shares(blocks, max((column.rows for column in columns), default=0), intercept)

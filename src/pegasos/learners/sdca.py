@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from pegasos.engine.optimum.history import no_course, short_course
+from pegasos.engine.optimum.history import empty_history, summarize_histories
 from pegasos.engine.optimum.problem import Intercept
 from pegasos.engine.runtime.interruption import deadline, deadline_reached
 from pegasos.engine.walk import rules
@@ -238,7 +238,7 @@ class SDCA(RegularizedClassifier):
             stages.append(solver.predictors())
         solver.advance(last)
         solver.complete()
-        gaps, courses = [relative[:, 0] for relative in solver.gap_curve], solver.courses()
+        gaps, courses = [relative[:, 0] for relative in solver.gap_curve], solver.histories()
         if saved is not None:
             gaps = [*self.gap_curve_, *gaps]
             both = zip(self._courses, courses, strict=True)
@@ -258,8 +258,8 @@ class SDCA(RegularizedClassifier):
         # A bound above the objective proves nothing: by rounding the kernel is indefinite.
         self._gaps = np.where(state.relative < -self.tol, np.inf, state.relative)
         self.gap_ = float(self._gaps.max()) if certified else float("nan")
-        course = short_course(self._courses, state.primal, state.dual)
-        self.objective_curve_ = course if certified else no_course()
+        course = summarize_histories(self._courses, state.primal, state.dual)
+        self.objective_curve_ = course if certified else empty_history()
 
     def _warn_if_late(self, certified: bool, single: bool) -> None:
         if not certified:

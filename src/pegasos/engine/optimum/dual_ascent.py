@@ -118,12 +118,12 @@ class DualAscent(EpochSolver):
         """Relative gaps (classes x λ) after each epoch, and after the method that followed."""
         return [*self.history, self.relative.copy()] if self._passing else self.history
 
-    def courses(self) -> list[Array]:
+    def histories(self) -> list[Array]:
         """Return P and D of each predictor (steps x 2) after epochs and rounds of its method."""
         found = []
         for member in range(self.done.size):
-            course = self.solved[member].course if member in self.solved else ()
-            found.append(self._member_lams[member] * np.array(course).reshape(-1, 2))
+            history = self.solved[member].history if member in self.solved else ()
+            found.append(self._member_lams[member] * np.array(history).reshape(-1, 2))
         if self._pairs:
             walked = np.array(self._pairs).transpose(2, 0, 1)
             found = [

@@ -40,14 +40,14 @@ def solve_logistic_by_gradients(
     with LabelledBlocks(X, np.arange(count), members=members) as blocks:
         size = blocks.width + (intercept is Intercept.AUGMENTED)
         found: list[tuple[Array, float, float]] = []
-        course: list[tuple[float, float]] = []
+        history: list[tuple[float, float]] = []
 
         def evaluate(vector: Array) -> tuple[float, Array]:
             part = blocks.map_sum(_gradient, vector, target)
             gradient = vector - part.sums[1][0]
             primal = float(0.5 * vector @ vector + part.sums[0][0])
             gap = float(0.5 * gradient @ gradient)
-            course.append((primal, primal - gap))
+            history.append((primal, primal - gap))
             if gap <= tol * primal or deadline_reached():
                 found.append((vector.copy(), primal, gap))
                 raise _Stop
@@ -61,8 +61,8 @@ def solve_logistic_by_gradients(
             dual = np.zeros(count)
             blocks.map_sum(_coefficients, vector, target, dual)
             bias = float(vector[-1]) if size > blocks.width else 0.0
-            weights, rounds = vector[: blocks.width].copy(), len(course)
-            return Optimum(weights, bias, dual, primal, primal - gap, rounds, tuple(course))
+            weights, rounds = vector[: blocks.width].copy(), len(history)
+            return Optimum(weights, bias, dual, primal, primal - gap, rounds, tuple(history))
     return None
 
 

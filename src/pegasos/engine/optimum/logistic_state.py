@@ -62,7 +62,7 @@ class State:
         self.labels = np.ascontiguousarray(target.labels, dtype=np.float64)
         self.all_bounds = np.ascontiguousarray(target.bounds, dtype=np.float64)
         self.rounds = 0
-        self.course: list[tuple[float, float]] = []
+        self.history: list[tuple[float, float]] = []
         self.restart(1.0)
         seen = self.labels[self.all_bounds > 0]
         if free and len(seen) and (seen == seen[0]).all():
@@ -95,8 +95,8 @@ class State:
 
     def answer(self, vector: Array, bias: float) -> Optimum:
         """Return the best pair as an optimum with this vector and intercept."""
-        best, course = self.best, tuple(self.course)
-        return Optimum(vector, bias, best.dual, best.primal, best.bound, self.rounds, course)
+        best, history = self.best, tuple(self.history)
+        return Optimum(vector, bias, best.dual, best.primal, best.bound, self.rounds, history)
 
     def center(self) -> None:
         """Set a free intercept to its best value for these scores."""
@@ -131,7 +131,7 @@ class State:
         dual, bound = self._best_dual(primal, push, clipped)
         self.improve(Pair(self.point.vector, self.bias, primal, dual, bound))
         if self.share == 1.0:  # before that it is another objective
-            self.course.append((self.best.primal, self.best.bound))
+            self.history.append((self.best.primal, self.best.bound))
         return self.best.primal - self.best.bound < before * (1.0 - 1e-3)
 
     def improve(self, other: Pair) -> None:

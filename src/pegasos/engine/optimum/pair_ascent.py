@@ -33,7 +33,7 @@ class PairResult:
     relative: Array
     done: Array
     gap_curve: list[Array]
-    courses: list[Array]
+    histories: list[Array]
     epoch: int
     solved: dict[int, Optimum]
     saved: dict[str, Any] | None
@@ -48,7 +48,7 @@ class PairResult:
             solver.relative.copy(),
             solver.done.copy(),
             solver.gap_curve,
-            solver.courses(),
+            solver.histories(),
             solver.epoch,
             solved,
             solver.save() if saves else None,
@@ -165,9 +165,9 @@ class PairAscent(Solver):
         longest = range(max(map(len, curves)))
         return [np.concatenate([own[min(k, len(own) - 1)] for own in curves]) for k in longest]
 
-    def courses(self) -> list[Array]:
+    def histories(self) -> list[Array]:
         """Return the objectives of each predictor after its epochs and rounds."""
-        return [course for each in self._each() for course in each.courses]
+        return [history for each in self._each() for history in each.histories]
 
     @property
     def epoch(self) -> int:
@@ -196,4 +196,4 @@ class PairAscent(Solver):
 def _summary(optimum: Optimum) -> Optimum:
     """Drop the arrays of an optimum: predictors are kept elsewhere."""
     none = np.empty(0)
-    return replace(optimum, vector=none, dual=none, scores=None, course=())
+    return replace(optimum, vector=none, dual=none, scores=None, history=())

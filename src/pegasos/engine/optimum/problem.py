@@ -22,7 +22,7 @@ from pegasos.engine.walk.losses import Loss, dual_term, value
 
 Array = np.ndarray[Any, Any]
 #: Primal and dual objective after each round.
-Course = tuple[tuple[float, float], ...]
+History = tuple[tuple[float, float], ...]
 
 
 class Intercept(Enum):
@@ -87,7 +87,7 @@ class Optimum:
     dual : a, inside its box, with Σ a_i y_i = 0 for a free intercept.
     primal, bound : F(w, b) of this vector and bias, and G(a) <= min F, both exact.
     rounds : iterations of the method.
-    course : F and G after each iteration, as the method computed them.
+    history : F and G after each iteration, as the method computed them.
     scores : scores of all rows that the method was given, where it has them.
     method : the name of the method that succeeded.
     """
@@ -98,7 +98,7 @@ class Optimum:
     primal: float
     bound: float
     rounds: int
-    course: Course = ()
+    history: History = ()
     scores: Array | None = None
     method: str = ""
 

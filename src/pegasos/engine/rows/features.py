@@ -63,6 +63,19 @@ class ExplicitRows:
         """Return vectors·x of chosen rows, vectors x rows."""
         return np.asarray(self.X[index] @ vectors.T).T
 
+    def scores(self, index: Array, weights: Array, out: Array) -> None:
+        """Compute the scores of the drawn examples."""
+        np.matmul(weights, np.asarray(self.X[index]).T, out=out)
+
+    def cross(self, index: Array) -> Array:
+        """Return inner products between the drawn examples."""
+        block = np.asarray(self.X[index])
+        return np.asarray(block @ block.T)
+
+    def add(self, index: Array, changes: Array, weights: Array) -> None:
+        """Add changes·X[index] to the weights."""
+        weights += changes @ np.asarray(self.X[index])
+
     def kernel_scores(self, coefficients: Array, members: Array | None) -> Array:
         """Return coefficients·K (vectors x rows) for the members."""
         return selected(self.scores_of(self.weights_of(coefficients)), members)
@@ -90,19 +103,6 @@ class DenseRows(ExplicitRows):
     def matrices(self) -> tuple[Any, Any]:
         """The dense array, and None for that of CSR."""
         return self.X, None
-
-    def scores(self, index: Array, weights: Array, out: Array) -> None:
-        """Compute the scores of the drawn examples."""
-        np.matmul(weights, self.X[index].T, out=out)
-
-    def cross(self, index: Array) -> Array:
-        """Return inner products between the drawn examples."""
-        block = self.X[index]
-        return block @ block.T
-
-    def add(self, index: Array, changes: Array, weights: Array) -> None:
-        """Add changes·X[index] to the weights."""
-        weights += changes @ self.X[index]
 
 
 class SparseRows(ExplicitRows):
@@ -303,16 +303,3 @@ class MappedFeatures(ExplicitRows):
             rows = np.asarray(self.X[start : start + 4096])
             found[start : start + 4096] = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
         return found
-
-    def scores(self, index: Array, weights: Array, out: Array) -> None:
-        """Compute the scores of the drawn examples."""
-        np.matmul(weights, np.asarray(self.X[index]).T, out=out)
-
-    def cross(self, index: Array) -> Array:
-        """Return inner products between the drawn examples."""
-        block = np.asarray(self.X[index])
-        return np.asarray(block @ block.T)
-
-    def add(self, index: Array, changes: Array, weights: Array) -> None:
-        """Add changes·X[index] to the weights."""
-        weights += changes @ np.asarray(self.X[index])

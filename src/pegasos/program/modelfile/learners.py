@@ -10,7 +10,7 @@ from scipy import sparse
 
 from pegasos.engine.kernels.base import Kernel
 from pegasos.engine.kernels.standard import ALIASES, KERNELS, as_kernel
-from pegasos.engine.optimum.history import no_course
+from pegasos.engine.optimum.history import empty_history
 from pegasos.engine.rows.plan import Plan
 from pegasos.learners.calibration import ISOTONIC, POWERS, SIGMOID, Calibration
 from pegasos.learners.catalogue import DECLARATIONS, learner_class
@@ -175,7 +175,7 @@ def _set_curves(node: Node, estimator: Any) -> None:
     if (course := declaration.fitted_course) is not None:
         known = node.has_array(course)
         setattr(
-            estimator, course, node.array(course, ("F64",), (None, 3)) if known else no_course()
+            estimator, course, node.array(course, ("F64",), (None, 3)) if known else empty_history()
         )
 
 

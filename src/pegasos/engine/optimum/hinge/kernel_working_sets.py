@@ -185,8 +185,8 @@ class KernelWorkingSets:
 
 def continued(before: Optimum, optimum: Optimum) -> Optimum:
     """Return an optimum with the rounds and the history of the method that came before."""
-    rounds, course = before.rounds + optimum.rounds, before.course + optimum.course
-    return replace(optimum, rounds=rounds, course=course)
+    rounds, history = before.rounds + optimum.rounds, before.history + optimum.history
+    return replace(optimum, rounds=rounds, history=history)
 
 
 def predict_coefficients(
@@ -252,4 +252,4 @@ def _certified(
     losses = np.maximum(0.0, 1.0 - target.labels * (products + optimum.bias))
     primal = float(0.5 * (c @ products + constant * optimum.bias**2) + target.bounds @ losses)
     bound = float(optimum.dual.sum() - 0.5 * (own @ own_products + constant * own.sum() ** 2))
-    return Optimum(c, optimum.bias, optimum.dual, primal, bound, optimum.rounds, optimum.course)
+    return Optimum(c, optimum.bias, optimum.dual, primal, bound, optimum.rounds, optimum.history)

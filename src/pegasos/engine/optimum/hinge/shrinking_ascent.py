@@ -56,7 +56,7 @@ def solve_hinge_by_ascent(
             tell_gap(max(ascent.best.relative for ascent in live), tol)
             live = [ascent for ascent in live if not ascent.is_done]
     return [
-        replace(ascent.best, rounds=len(ascent.history), course=tuple(ascent.history))
+        replace(ascent.best, rounds=len(ascent.history), history=tuple(ascent.history))
         for ascent in ascents
     ]
 

@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.engine.optimum.passes.passes import Certified, Column, Passes, follow
-from pegasos.engine.optimum.problem import Intercept
+from pegasos.engine.optimum.passes.passes import Column, Passes, Search, follow
+from pegasos.engine.optimum.problem import Intercept, Optimum
 from pegasos.engine.rows.blocks import MATRIX_BYTES, Block, Part
 from pegasos.engine.runtime.compiling import announced, compiled
 
@@ -52,7 +52,7 @@ def solve_by_cuts(
     intercept: Intercept,
     tol: float,
     most: int = 1000,
-) -> list[list[Certified]]:
+) -> list[list[Optimum]]:
     """Solve all columns to a relative gap of tol (see `follow`); not with a free intercept."""
     size = blocks.width + (intercept is Intercept.AUGMENTED)
 
@@ -68,13 +68,14 @@ def solve_by_cuts(
     return follow(chains, together, begin, serve, tol, most)
 
 
-class _Bundle:
+class _Bundle(Search):
     """Cuts of one predictor, its best vector and the next goal."""
 
     def __init__(
         self, column: Column, width: int, size: int, tol: float, before: _Bundle | None = None
     ) -> None:
-        self.column, self.width, self.tol = column, width, tol
+        super().__init__(width)
+        self.column, self.tol = column, tol
         self.best = self.goal = np.zeros(size)
         self.length = 1.0
         # The first cut is R >= 0.
@@ -82,8 +83,6 @@ class _Bundle:
         self.shares, self.unused = np.ones(1), np.zeros(1, dtype=np.int64)
         self.primal = column.unit * sum(column.sides)
         self.bound = 0.0
-        self.course: list[tuple[float, float]] = []
-        self.since = 0
         self.trivial = sum(column.sides) <= 0.0
         if before is not None and not self.trivial:
             self._begin_at(before)
@@ -97,11 +96,6 @@ class _Bundle:
         self.shares, self.unused = before.shares.copy(), before.unused.copy()
         self.best, self.primal = before.best, squared + times * (before.primal - squared)
         self._solve()
-
-    @property
-    def relative(self) -> float:
-        """The relative gap."""
-        return (self.primal - self.bound) / self.primal if self.primal > 0.0 else 0.0
 
     def _lengths(self) -> Array:
         """Return the lengths to try, always as many, so that a pass can serve many predictors."""
@@ -126,8 +120,7 @@ class _Bundle:
         new = np.unique(lengths, return_index=True)[1]
         self._add(offsets[new], cuts[new])
         self._solve()
-        self.course.append((self.primal, self.bound))
-        self.since = 0 if self.relative < before else self.since + 1
+        self.record(before)
 
     def _add(self, offsets: Array, cuts: Array) -> None:
         """Add new cuts, and drop those that have had no weight for many passes."""
@@ -150,12 +143,6 @@ class _Bundle:
         bound = float(self.shares @ self.offsets - 0.5 * self.goal @ self.goal)
         self.bound = max(self.bound, bound)
         self.unused = np.where(self.shares > 0.0, 0, self.unused + 1)
-
-    def certified(self) -> Certified:
-        """Return the best vector and the bound."""
-        bias = float(self.best[-1]) if len(self.best) > self.width else 0.0
-        vector = self.best[: self.width].copy()
-        return Certified(vector, bias, self.primal, self.bound, tuple(self.course))
 
 
 @compiled

@@ -17,18 +17,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pegasos.engine.optimum.passes.newton import Start, sample_start, solve_rows
 from pegasos.engine.optimum.passes.passes import (
-    Certified,
     LabelledBlocks,
     Passes,
     Predictor,
     Sample,
+    Search,
     as_optimum,
     fetch_sample,
     stacked,
@@ -59,13 +59,6 @@ INNER = 0.5
 MOST_LOOKS, LEAST_PASSES = 12, 10
 #: How many times as many rows as were fetched at first there must be room for.
 GROWTH = 2.0
-#: Lengths of a step that a sample may shorten, and the share of the objective that it must gain
-#: by
-#: that.
-STEPS, GAIN = (1.0, 0.7, 0.5, 0.35, 0.25, 0.15, 0.1, 0.06, 0.03, 0.015, 0.007, 0.003), 0.01
-#: The share of the rows that may have been decided wrongly as far as one looks for them; how much
-#: further if there were none.
-MOVED, LONGER = 0.02, 2.0
 
 
 class Shares(NamedTuple):
@@ -110,7 +103,7 @@ def solve_margin_rows(
 
 def solve_by_fetched_rows(
     blocks: Passes, columns: Sequence[Predictor], intercept: Intercept, tol: float, share: Shares
-) -> list[Certified | None]:
+) -> list[Optimum | None]:
     """Solve all predictors to the tolerance; None where too many rows were decided wrongly."""
     size = blocks.width + (intercept is not Intercept.NONE)
     sample = fetch_sample(blocks, share.sample)
@@ -121,17 +114,15 @@ def solve_by_fetched_rows(
     for start in range(0, len(searches), together):
         live = searches[start : start + together]
         while live:
-            asked = [
-                (search.column, search.tried, np.stack(search.deciding), search.band)
-                for search in live
-            ]
-            for search, found in zip(
-                live, blocks.map_join(_look, _joined_looks, asked, size), strict=True
-            ):
-                search.arrive(found)
-            tell_gap(max(search.gap for search in live), tol)
+            asked = [(search.column, np.stack(search.deciding), search.band) for search in live]
+            found = blocks.map_join(_look, _joined_looks, asked, size)
+            for search, own in zip(live, found, strict=True):
+                search.arrive(own)
+            tell_gap(max(search.relative for search in live), tol)
             live = [search for search in live if search.goes_on]
-    return [search.certified() for search in searches]
+    succeeded = [search.relative <= tol or deadline_reached() for search in searches]
+    pairs = zip(searches, succeeded, strict=True)
+    return [search.certified() if is_solved else None for search, is_solved in pairs]
 
 
 @dataclass(frozen=True)
@@ -163,26 +154,17 @@ class DualPoint:
     dual: Array
 
 
-def _look(
-    block: Block, asked: Sequence[tuple[Predictor, Array, Array, float]], size: int
-) -> list[Found]:
+def _look(block: Block, asked: Sequence[tuple[Predictor, Array, float]], size: int) -> list[Found]:
     rows = block.whole()
     return [_look_for(block, rows, *each, size) for each in asked]
 
 
 def _look_for(
-    block: Block,
-    rows: Array | None,
-    column: Predictor,
-    tried: Array,
-    deciding: Array,
-    band: float,
-    size: int,
+    block: Block, rows: Array | None, column: Predictor, deciding: Array, band: float, size: int
 ) -> Found:
-    """Return the loss of `tried`, and rows near 1 by the first vector, or moved by the last."""
+    """Return the loss of the last deciding vector, and rows near 1 by the first or moved by it."""
     labels, bounds = column.of(block.own)
-    # one vector at a time: with others beside it a product may be rounded in another way than in
-    # the pass before
+    # One vector at a time: with others beside it a product may be rounded in another way.
     first, *others = (labels * block.scores(rows, vector) for vector in deciding)
     below, near = first < 1.0, np.abs(first - 1.0) <= band
     fetched, held = near, below & ~near
@@ -195,16 +177,10 @@ def _look_for(
     index = np.flatnonzero(fetched & (bounds > 0.0))
     total = float(bounds[held].sum())
     margins = others[-1] if others else first
-    if not np.array_equal(tried, deciding[-1]):
-        margins = labels * block.scores(rows, tried)
+    loss = float(bounds @ np.maximum(0.0, 1.0 - margins))
     own = tuple(each[index] for each in block.own)
     target = Target(labels[index], bounds[index])
-    return Found(_loss(margins, bounds), combined[0], total, block.take(index), own, target)
-
-
-def _loss(margins: Array, bounds: Array) -> float:
-    """Return Σ C_i max(0, 1 - m_i)."""
-    return float(bounds @ np.maximum(0.0, 1.0 - margins))
+    return Found(loss, combined[0], total, block.take(index), own, target)
 
 
 def _coefficients(
@@ -223,18 +199,21 @@ def _joined_looks(parts: Sequence[Sequence[Found]]) -> list[Found]:
 
 
 def _joined_founds(parts: Sequence[Found]) -> Found:
-    labels, bounds = (
-        np.concatenate([getattr(part.target, name) for part in parts])
-        for name in ("labels", "bounds")
-    )
+    X, own, target = _joined_rows(parts)
     combined = np.sum([part.combined for part in parts], axis=0)
     loss, total = (float(sum(getattr(part, name) for part in parts)) for name in ("loss", "total"))
+    return Found(loss, combined, total, X, own, target)
+
+
+def _joined_rows(parts: Sequence[Found]) -> tuple[Any, tuple[Array, ...], Target]:
+    """Return all fetched rows, the arrays beside them, and their labels and bounds."""
+    labels = np.concatenate([part.target.labels for part in parts])
+    bounds = np.concatenate([part.target.bounds for part in parts])
     own = tuple(map(np.concatenate, zip(*(part.own for part in parts), strict=True)))
-    X = stacked([part.X for part in parts])
-    return Found(loss, combined, total, X, own, Target(labels, bounds))
+    return stacked([part.X for part in parts]), own, Target(labels, bounds)
 
 
-class _Search:
+class _Search(Search):
     """Solver state of one predictor: vectors that decided which rows are fetched, and the best."""
 
     def __init__(
@@ -246,123 +225,58 @@ class _Search:
         share: float,
         most: float,
     ) -> None:
+        super().__init__(sample.X.shape[1])
         self.column, self._intercept, self._tol, self._most = column, intercept, tol, most
         self._looks: list[Found] = []
-        self._dual: DualPoint | None = None
-        self._primal, self._bound = np.inf, 0.0
-        self.gap = 1.0
-        self._course = [(column.unit * sum(column.sides), 0.0)]  # of the vector zero
-        self.goes_on = True
-        #: How far the rows that were fetched last were looked for on the way to `_aim`; 0: there
-        #: is
-        #: another aim now.
-        self._reach = 0.0
+        self.bound, self.goes_on = 0.0, True
+        self.history.append((column.unit * sum(column.sides), 0.0))  # of the vector zero
         self._begin(sample, share)
 
     def _begin(self, sample: Sample, share: float) -> None:
         """Solve the sample; compute the band around 1 that has this share of its margins."""
-        self._sample, self._sampled = sample.X, sample.target(self.column)
-        bounds = self._sampled.bounds
-        # as exact as the sample is: its objective is off by a share of about features / rows
-        gap = min(SAMPLE_GAP, sample.X.shape[1] / max(1, len(bounds)))
-        given = self._sample, [self._sampled], self._intercept, gap
+        target = sample.target(self.column)
+        # As exact as the sample is: its objective is off by a share of about features / rows.
+        gap = min(SAMPLE_GAP, self.width / max(1, len(target.bounds)))
+        given = sample.X, [target], self._intercept, gap
         with our_threads():
             (start,) = solve_margin_rows(*given)
             if start is None:
-                (start,) = solve_rows(given[0], True, *given[1:])
-        begin = sample_start(start, len(bounds), self._intercept)
-        self.tried = self._best = self._aim = begin.vector
-        self._error = begin.error
-        self.deciding = [self.tried]
-        margins = self._margins(self.tried)
-        away = np.abs(margins - 1.0)
-        self.band = float(np.quantile(away[bounds > 0.0], share)) if bounds.any() else 0.0
-        self._below, self._decided = margins < 1.0, away > self.band
-
-    def _margins(self, vector: Array) -> Array:
-        """Return the margins of the sample."""
-        vector, bias = self._split(vector)
+                (start,) = solve_rows(sample.X, True, *given[1:])
+        begin = sample_start(start, len(target.bounds), self._intercept)
+        self.best, self._error = begin.vector, begin.error
+        self.deciding = [self.best]
         with single_threaded_blas():
-            return np.asarray(self._sampled.labels * (self._sample @ vector + bias))
-
-    def _split(self, vector: Array) -> tuple[Array, float]:
-        if self._intercept is Intercept.NONE:
-            return vector, 0.0
-        return vector[:-1].copy(), float(vector[-1])
+            scores = np.asarray(sample.X @ start.vector) + start.bias
+        away = np.abs(target.labels * scores - 1.0)[target.bounds > 0.0]
+        self.band = float(np.quantile(away, share)) if len(away) else 0.0
 
     def arrive(self, found: Found) -> None:
-        """Judge the vector that was tried, and choose the next one."""
-        primal = 0.5 * float(self.tried @ self.tried) + found.loss
-        if primal < self._primal:
-            self._primal, self._best = primal, self.tried
-        self.gap = (self._primal - self._bound) / self._primal if self._primal > 0.0 else 0.0
-        self._course.append((self._primal, self._bound))
+        """Judge the last deciding vector, and compute the next one."""
+        vector = self.deciding[-1]
+        primal = 0.5 * float(vector @ vector) + found.loss
+        if primal < self.primal:
+            self.primal, self.best = primal, vector
+        self.history.append((self.primal, self.bound))
         self._looks.append(found)
-        if len(found.target.labels):
-            self._reach = 0.0
         fetched = sum(len(look.target.labels) for look in self._looks)
-        stuck = (
-            (self._reach == 1.0 and self.tried is self._aim)
-            or len(self._looks) > MOST_LOOKS
-            or fetched > self._most
-        )
-        self.goes_on = self.gap > self._tol and not stuck and not deadline_reached()
+        is_stuck = len(self._looks) > MOST_LOOKS or fetched > self._most
+        is_stuck |= not len(found.target.labels)
+        self.goes_on = self.relative > self._tol and not is_stuck and not deadline_reached()
         if self.goes_on:
-            self._go_on()
+            self._solve()
         else:
             self._looks.clear()  # others need the room
 
-    def _go_on(self) -> None:
-        """Step towards the optimum of the fetched rows, and fetch rows decided wrongly beyond.
-
-        As far as there are none the objective is the one that was solved, and falls.
-        """
-        if not self._reach:
-            self._solve()
-        here, there = self._margins(self._best), self._margins(self._aim)
-        step, least, far = 1.0, np.inf, 0.0
-        for length in STEPS:
-            vector, margins = self._towards(length), here + length * (there - here)
-            value = 0.5 * float(vector @ vector) + _loss(margins, self._sampled.bounds)
-            if value < (1.0 - GAIN) * least:
-                step, least = length, value
-            if not far and np.mean(((margins < 1.0) != self._below) & self._decided) <= MOVED:
-                far = length
-        self.tried = self.deciding[-1] if self._reach else self._towards(step)
-        self._reach = min(1.0, max(step, far, LONGER * self._reach))
-        self.deciding.append(self._towards(self._reach))
-
-    def _towards(self, length: float) -> Array:
-        return self._aim if length == 1.0 else self._best + length * (self._aim - self._best)
-
     def _solve(self) -> None:
-        """Solve the fetched rows with the others held: the next aim, and a bound."""
+        """Solve the fetched rows with the others held: the next vector, and a bound."""
         first, *later = self._looks
         combined = first.combined - sum(look.combined for look in later)
-        held = Held(combined, first.total - sum(look.total for look in later), self._primal)
-        labels, bounds = (
-            np.concatenate([getattr(look.target, name) for look in self._looks])
-            for name in ("labels", "bounds")
-        )
-        rows = stacked([look.X for look in self._looks])
+        held = Held(combined, first.total - sum(look.total for look in later), self.primal)
+        rows, own, target = _joined_rows(self._looks)
+        target, gap = replace(target, held=held), INNER * self._tol
+        start = Start(self.best, self.primal, self._error)
         with our_threads():
-            (part,) = solve_rows(
-                rows,
-                True,
-                [Target(labels, bounds, held)],
-                self._intercept,
-                INNER * self._tol,
-                start=Start(self._best, self._primal, self._error),
-            )
-        self._aim = with_bias(part, self._intercept)
-        if part.bound > self._bound:
-            own = tuple(map(np.concatenate, zip(*(look.own for look in self._looks), strict=True)))
-            self._bound, self._dual = part.bound, DualPoint(self.deciding[0], own, part.dual)
-
-    def certified(self) -> Certified | None:
-        """Return the best pair; None where the method failed."""
-        if self.gap > self._tol and not deadline_reached():
-            return None
-        vector, bias = self._split(self._best)
-        course = tuple(self._course)
-        return Certified(vector, bias, self._primal, self._bound, course, self._dual)
+            (part,) = solve_rows(rows, True, [target], self._intercept, gap, start=start)
+        self.deciding.append(with_bias(part, self._intercept))
+        if part.bound > self.bound:
+            self.bound, self.dual = part.bound, DualPoint(self.deciding[0], own, part.dual)

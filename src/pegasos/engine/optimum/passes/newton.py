@@ -44,11 +44,11 @@ from pegasos.engine.optimum.passes.newton_rows import (
 )
 from pegasos.engine.optimum.passes.passes import (
     MOST_FEATURES,
-    Certified,
     LabelledBlocks,
     Passes,
     Predictor,
     Sample,
+    Search,
     as_optimum,
     fetch_sample,
     follow,
@@ -142,7 +142,7 @@ def solve_in_passes(
     most: int = 1000,
     square: bool | None = None,
     start: Start | None = None,
-) -> list[list[Certified]]:
+) -> list[list[Optimum]]:
     """Solve all predictors to a relative gap of tol; every pass serves all (see `follow`).
 
     `linear_dual`: the hinge loss, else the logistic loss; `square`: Newton's method, else L-BFGS
@@ -233,7 +233,7 @@ def _solve_samples(
     return dict(zip(known, starts, strict=True))
 
 
-class _Path:
+class _Path(Search):
     """Solver state of one predictor: vector (intercept last), direction, and the best pair."""
 
     def __init__(
@@ -244,7 +244,8 @@ class _Path:
         intercept: Intercept,
         tol: float,
     ) -> None:
-        self.predictor, self.width, self.tol = predictor, width, tol
+        super().__init__(width)
+        self.predictor, self.tol = predictor, tol
         self.hinge, self.free = linear_dual, intercept is Intercept.FREE
         self.diagonal = np.ones(width + (intercept is not Intercept.NONE))
         if self.free:
@@ -258,10 +259,6 @@ class _Path:
         #: Whether no direction has been computed yet, and whether the vector is a warm start.
         self.first, self.warm, self.error = True, False, START
         self.fall, self.guess, self.last = FALL, 1.0, LAST
-        self.primal, self.bound = np.inf, -np.inf
-        self.dual: DualPoint | None = None
-        self.course: list[tuple[float, float]] = []
-        self.since = 0
         #: Whether the matrix is computed in float64 (see `FLOAT32_PASSES`).
         self.precise = width < WIDE
         self.trivial = total <= 0.0 or (self.free and min(predictor.sides) <= 0.0)
@@ -363,7 +360,7 @@ class _Path:
 
     def _judge(self, order: Order, sums: Array, combinations: Array) -> None:
         """Keep the best objective and the best bound; either may be of an earlier point."""
-        before = self.relative if self.course else np.inf
+        before = self.relative if self.history else np.inf
         primal = self.value(order.vectors[2]) + float(sums[LOSS]) + self.held_total
         if primal < self.primal:
             self.primal, self.best = primal, order.vectors[2]
@@ -374,9 +371,8 @@ class _Path:
             if bound > self.bound:
                 again = replace(order, steps=order.steps[:0])
                 self.bound, self.dual = bound, DualPoint(again, start == TANGENT, factors)
-        self.course.append((self.primal, self.bound))
-        self.since = 0 if self.relative < before else self.since + 1
-        self.precise |= len(self.course) > FLOAT32_PASSES or self.since > 2
+        self.record(before)
+        self.precise |= len(self.history) > FLOAT32_PASSES or self.since > 2
 
     def _bound(self, weights: Array, terms: Array, combinations: Array) -> tuple[float, Array]:
         """Return a bound and the factors that make a feasible: d(f a) >= f d(a) for f <= 1."""
@@ -393,12 +389,6 @@ class _Path:
     def value(self, vector: Array) -> float:
         """Return ‖w‖²/2, less the slope of the rows that are held."""
         return float((0.5 * self.diagonal * vector - self.held) @ vector)
-
-    def certified(self) -> Certified:
-        """Return the best vector and the bound."""
-        bias = float(self.best[-1]) if len(self.best) > self.width else 0.0
-        vector, course = self.best[: self.width].copy(), tuple(self.course)
-        return Certified(vector, bias, self.primal, self.bound, course, self.dual)
 
 
 class _LimitedMemoryPath(_Path):
@@ -430,10 +420,6 @@ class _LimitedMemoryPath(_Path):
         for step, change in self.past:
             move = move + (shares.pop() - float(change @ move) / float(step @ change)) * step
         return move
-
-
-# -- the work on one block
-# -------------------------------------------------------------------------
 
 
 def _look(block: Block, linear_dual: bool, orders: list[Order], sides: int, square: bool) -> Part:

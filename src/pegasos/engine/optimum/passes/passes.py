@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
 from scipy.special import entr
 
-from pegasos.engine.optimum.problem import Course, Held, Intercept, Optimum, Target
+from pegasos.engine.optimum.problem import Held, Intercept, Optimum, Target
 from pegasos.engine.rows.blocks import THIN_ROWS, Block, Part, RowBlocks, is_thin, sample_of
 from pegasos.engine.runtime.interruption import deadline_reached, tell_gap
 
@@ -101,8 +101,12 @@ class Predictor(Protocol):
 class Column:
     """One predictor: rows with this class code are +1, all others -1; C_i = unit ω_i.
 
-    sides  Σ ω_i of either label;  rows  how many rows have ω_i > 0
-    each  a factor of ω_i for each class code (None: 1);  fold  rows of this fold have ω_i = 0
+    Parameters
+    ----------
+    sides : Σ ω_i of either label.
+    rows : number of rows with ω_i > 0.
+    each : factor of ω_i for each class code (None: 1).
+    fold : rows of this fold have ω_i = 0.
     """
 
     code: int
@@ -124,42 +128,40 @@ class Column:
         return np.where(own[0] == self.code, 1.0, -1.0), self.unit * self.weights(*own)
 
 
-@dataclass(frozen=True)
-class Certified:
-    """A predictor, its objective F and a lower bound of all objectives; both after each pass.
+class Search:
+    """Solver state of one predictor: its best pair, and F and G after each pass.
 
-    dual  how to compute the dual coefficients of the bound, for rows in memory
+    Attributes
+    ----------
+    best : w, with the intercept last if there is one.
+    dual : how to compute the dual coefficients of the bound, for rows in memory.
+    since : passes without a better gap.
+    trivial : whether no pass is needed.
     """
 
-    vector: Array
-    bias: float
-    primal: float
-    bound: float
-    course: Course
+    primal, bound, since, trivial = math.inf, -math.inf, 0, False
     dual: Any = None
+    best: Array
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.history: list[tuple[float, float]] = []
 
     @property
     def relative(self) -> float:
-        """(F - G)/F, 0 where F is 0."""
+        """The relative gap."""
         return (self.primal - self.bound) / self.primal if self.primal > 0.0 else 0.0
 
+    def record(self, before: float) -> None:
+        """Record the pair after a pass; `before` is the gap before it."""
+        self.history.append((self.primal, self.bound))
+        self.since = 0 if self.relative < before else self.since + 1
 
-class Search(Protocol):
-    """Solver state of one predictor: F and G after its passes, and passes without a better gap."""
-
-    course: list[tuple[float, float]]
-    since: int
-
-    @property
-    def relative(self) -> float:
-        """Relative gap."""
-
-    @property
-    def trivial(self) -> bool:
-        """Whether no pass is needed."""
-
-    def certified(self) -> Certified:
+    def certified(self) -> Optimum:
         """Return the best pair so far."""
+        bias = float(self.best[-1]) if len(self.best) > self.width else 0.0
+        vector, history = self.best[: self.width].copy(), tuple(self.history)
+        return Optimum(vector, bias, self.dual, self.primal, self.bound, len(history), history)
 
 
 def follow(
@@ -169,7 +171,7 @@ def follow(
     serve: Callable[[list[Any]], None],
     tol: float,
     most: int,
-) -> list[list[Certified]]:
+) -> list[list[Optimum]]:
     """Solve all predictors of all chains until each relative gap is at most tol.
 
     In a chain each predictor begins where the last one ended. begin(number of the chain,
@@ -177,7 +179,7 @@ def follow(
     most `together` of them, one of each chain. At the deadline of this thread the best pairs so
     far are returned.
     """
-    found: list[list[Certified]] = [[] for _ in chains]
+    found: list[list[Optimum]] = [[] for _ in chains]
     waiting = deque(number for number, chain in enumerate(chains) if chain)
     live: dict[int, Search] = {}
     while waiting or live:
@@ -203,12 +205,8 @@ def follow(
 def _ended(search: Search, tol: float, most: int) -> bool:
     if search.trivial:
         return True
-    late = search.since > PATIENCE or len(search.course) >= most or deadline_reached()
-    return bool(search.course) and (late or search.relative <= tol)
-
-
-# -- samples
-# ---------------------------------------------------------------------------------------
+    late = search.since > PATIENCE or len(search.history) >= most or deadline_reached()
+    return bool(search.history) and (late or search.relative <= tol)
 
 
 @dataclass(frozen=True)
@@ -250,10 +248,6 @@ def stacked(parts: Sequence[Any]) -> Any:
     return np.concatenate([np.asarray(part) for part in parts])
 
 
-# -- certificates
-# ----------------------------------------------------------------------------------
-
-
 def with_bias(optimum: Optimum, intercept: Intercept) -> Array:
     """Return w, with the intercept last if there is one."""
     if intercept is Intercept.NONE:
@@ -265,7 +259,7 @@ def as_optimum(
     blocks: LabelledBlocks,
     linear_dual: bool,
     target: Target,
-    found: Certified,
+    found: Optimum,
     intercept: Intercept,
     coefficients: Callable[..., Array],
 ) -> Optimum:
@@ -273,15 +267,13 @@ def as_optimum(
 
     coefficients(block, rows, linear_dual, target, found.dual) are those of a block.
     """
-    vector, dual = found.vector, np.zeros(len(target.labels))
-    rounds, course = len(found.course), found.course
+    dual = np.zeros(len(target.labels))
     if found.dual is None:
-        return Optimum(vector, found.bias, dual, found.primal, found.bound, rounds, course)
-    diagonal = np.ones(len(vector) + (intercept is not Intercept.NONE))
+        return replace(found, dual=dual)
+    vector = with_bias(found, intercept)
+    diagonal = np.ones(len(vector))
     if intercept is Intercept.FREE:
         diagonal[-1] = 0.0
-    if intercept is not Intercept.NONE:
-        vector = np.append(vector, found.bias)
 
     def work(block: Block) -> Part:
         rows = block.whole()
@@ -305,12 +297,5 @@ def as_optimum(
         primal += target.held.total - float(target.held.vector @ vector)
         bound, combined = bound + target.held.total, combined + target.held.vector
     bound -= 0.5 * float(diagonal * combined @ combined)
-    return Optimum(
-        found.vector,
-        found.bias,
-        dual,
-        float(primal),
-        float(bound),
-        rounds,
-        (*course, (primal, bound)),
-    )
+    history = (*found.history, (float(primal), float(bound)))
+    return replace(found, dual=dual, primal=float(primal), bound=float(bound), history=history)

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import reference
 from pegasos import SDCA, load, save
-from pegasos.engine.optimum.history import MOST_POINTS, short_course
+from pegasos.engine.optimum.history import MOST_POINTS, summarize_histories
 from pegasos.engine.optimum.passes.passes import LabelledBlocks
 from pegasos.engine.walk.draws import Draws
 from pegasos.kernels import Gaussian
@@ -108,7 +108,7 @@ def test_passes_keep_theirs(loss: str) -> None:
 
 def test_a_long_way_is_told_in_few_points() -> None:
     way = np.column_stack([np.linspace(2, 1, 5000), np.linspace(0, 1, 5000)])
-    found = short_course([way], np.array([1.0]), np.array([0.9]))
+    found = summarize_histories([way], np.array([1.0]), np.array([0.9]))
     assert len(found) <= MOST_POINTS
     assert found[[0, -1]].tolist() == [[1, 2, 0], [5000, 1, 0.9]]
     assert (way[found[1:-1, 0].astype(int) - 1] == found[1:-1, 1:]).all()
@@ -116,20 +116,20 @@ def test_a_long_way_is_told_in_few_points() -> None:
 
 def test_points_that_are_no_numbers_are_left_out() -> None:
     way = np.array([[np.inf, 0.0], [3.0, 1.0], [2.0, 1.5]])
-    assert short_course([way], np.array([2.0]), np.array([1.9])).tolist() == [
+    assert summarize_histories([way], np.array([2.0]), np.array([1.9])).tolist() == [
         [2, 3, 1],
         [3, 2, 1.9],
     ]
 
 
-def test_without_a_bound_there_is_no_course() -> None:
+def test_without_a_bound_there_is_no_history() -> None:
     X, y = data(2, 30, 3)
     with pytest.warns(ConvergenceWarning, match="not positive semidefinite"):
         clf = SDCA(lam=0.1, kernel=lambda A, B: np.abs(A @ B.T - 1.0), max_epochs=3).fit(X, y)
     assert clf.objective_curve_.shape == (0, 3)
 
 
-def test_a_fit_that_goes_on_goes_on_in_its_course() -> None:
+def test_a_fit_that_goes_on_goes_on_in_its_history() -> None:
     X, y = data(2, 40, 3)
     clf = SDCA(
         lam=0.001,
