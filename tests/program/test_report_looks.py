@@ -133,8 +133,9 @@ def test_bounds_on_the_way_are_bounds(ring):
         [[1, 1.0, -5.0], [2, 0.5, 0.3], [3, 0.4, 0.2], [4, 0.35, 0.34]]
     )
     objective, gap = curves_of(model)
-    assert objective.bounds == [0.0, 0.3, 0.3, 0.34]
-    np.testing.assert_allclose(gap.values, [1.0, 0.4, 0.25, 0.01 / 0.35], rtol=1e-3)
+    assert [row["bound"] for row in objective.table.rows] == [0.0, 0.3, 0.3, 0.34]
+    gaps = [row["y"] for row in gap.table.rows]
+    np.testing.assert_allclose(gaps, [1.0, 0.4, 0.25, 0.01 / 0.35], rtol=1e-3)
 
 
 def test_weights_of_tables_with_words():

@@ -22,11 +22,12 @@ class Block:
 
     def charts(self) -> dict[str, Any]:
         """Return the charts for files, by name."""
-        return {}
+        return getattr(self, "figures", {})
 
     def tables(self) -> list[Table]:
         """Return the tables for files."""
-        return []
+        table = getattr(self, "table", None)
+        return [] if table is None else [table]
 
 
 @dataclass
@@ -169,10 +170,6 @@ class Chart(Block):
         """Return the chart with its title, which the page shows in the caption."""
         return {self.name: {**self.spec, "title": self.title}}
 
-    def tables(self) -> list[Table]:
-        """Return the table behind the chart."""
-        return [] if self.table is None else [self.table]
-
 
 @dataclass
 class Gallery(Block):
@@ -193,10 +190,6 @@ class Panel(Block):
     data: dict[str, Any]
     alone: bool = False
 
-    def charts(self) -> dict[str, Any]:
-        """Return the confusion matrix of the choice."""
-        return self.figures
-
 
 @dataclass
 class Thresholds(Block):
@@ -207,14 +200,6 @@ class Thresholds(Block):
     table: Table
     data: dict[str, Any]
     remark: str
-
-    def charts(self) -> dict[str, Any]:
-        """Return the curves."""
-        return self.figures
-
-    def tables(self) -> list[Table]:
-        """Return the rates at each threshold."""
-        return [self.table]
 
 
 KINDS = {each.kind: each for each in Block.__subclasses__()}

@@ -12,19 +12,10 @@ import numpy as np
 from scipy import sparse
 
 from pegasos.engine.runtime.threads import single_threaded_blas
+from pegasos.program.pages import vega
 from pegasos.program.pages.blocks import Block, Chart, Table, columns
 from pegasos.program.pages.labeled_rows import LabeledRows, brief, feature_names, sample
-from pegasos.program.pages.vega import (
-    TICK,
-    Spec,
-    chart,
-    class_colors,
-    mark,
-    number,
-    rgb,
-    tooltip,
-    word,
-)
+from pegasos.program.pages.vega import Spec, chart, mark, number, tooltip, word
 from pegasos.search.anatomy import anatomy
 
 Array = np.ndarray[Any, Any]
@@ -158,7 +149,7 @@ def boundary_blocks(estimator: Any, rows: LabeledRows) -> list[Block]:
 
 def boundary_chart(edge: Boundary, names: list[str]) -> Spec:
     """Return the plane as an image, and rows in the colors of their classes `names`."""
-    colors = class_colors(len(names))
+    colors = vega.class_colors(len(names))
     holding = [False] * len(edge.points) if edge.holding is None else edge.holding.tolist()
     listed = zip(brief(edge.points.tolist()), edge.classes, holding, strict=True)
     points = [
@@ -166,7 +157,7 @@ def boundary_chart(edge: Boundary, names: list[str]) -> Spec:
     ]
     legend = {"title": "class", "labelLimit": 160, "symbolOpacity": 1} if len(names) <= 30 else None
     color = {"color": word("class", scale={"domain": names, "range": colors}, legend=legend)}
-    axis, places = {"grid": False, "tickCount": 6, "labelExpr": TICK}, {}
+    axis, places = {"grid": False, "tickCount": 6, "labelExpr": vega.TICK}, {}
     for k, name in enumerate("xy"):
         ends = [float(edge.low[k]), float(edge.high[k])]
         scale = {"nice": False, "zero": False, "domain": ends}
@@ -209,7 +200,7 @@ def fields(edge: Boundary) -> tuple[Array, Array]:
 def picture(edge: Boundary, colors: list[str]) -> str:
     """Return the image as a data URL; `colors` are those of all classes."""
     best, lead = fields(edge)
-    inks = np.array([rgb(colors[code]) for code in edge.codes], dtype=np.float64)
+    inks = np.array([vega.rgb(colors[code]) for code in edge.codes], dtype=np.float64)
     has_margin = edge.holding is not None
     strength = 0.14 + 0.36 * np.tanh(lead / (2 if has_margin else np.median(lead) + 1e-12))
     alpha = np.round(48 * strength) / 48  # few steps compress well

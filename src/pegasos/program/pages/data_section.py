@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pegasos.program.pages import vega
 from pegasos.program.pages.blocks import Block, Chart, Gallery, Table, Text, columns
 from pegasos.program.pages.labeled_rows import (
     STATISTICS_ROWS,
@@ -20,20 +21,7 @@ from pegasos.program.pages.labeled_rows import (
     part_of,
     sample,
 )
-from pegasos.program.pages.vega import (
-    CLASSES,
-    TICK,
-    Rows,
-    Spec,
-    chart,
-    class_color,
-    either,
-    mark,
-    number,
-    signed,
-    tooltip,
-    word,
-)
+from pegasos.program.pages.vega import Rows, Spec, chart, either, mark, number, tooltip, word
 from pegasos.program.tables.dataset import DATES
 from pegasos.program.tables.statistics import describe
 
@@ -97,7 +85,7 @@ def class_chart(names: list[str], counts: list[int]) -> Chart:
     ]
     listed = columns("text", **{"class": "class"}) + columns("number", rows="rows")
     table = Table("classes", title, listed + columns("percent", share="share"), rows)
-    x = number("rows", title="rows", axis={"labelExpr": TICK, "tickCount": 5})
+    x = number("rows", title="rows", axis={"labelExpr": vega.TICK, "tickCount": 5})
     places = {"x": x, "y": _names("class", "order", 160)}
     hints = tooltip(**{"class": "class"}, rows=("rows", ","), share=("share", ".1%"))
     bars = mark("bar", {**places, "tooltip": hints}, color="#4c78a8")
@@ -157,7 +145,7 @@ def _correlations(ranked: Separation, pairs: list[tuple[str, str, float]]) -> li
     total = len(ranked.names)
     caption = "" if len(names) == total else f"{len(names)} of {total} features."
     places = {"x": _names("one", "a", 110, labelAngle=-60), "y": _names("two", "b", 110)}
-    looks = signed("r", 1.0)
+    looks = vega.signed("r", 1.0)
     hints = {"tooltip": tooltip(one="feature", two="and", r=("r", ".2f"))}
     ink = either("abs(datum.r) > 0.7", "#fff", "currentColor")
     text = {**places, "text": number("r", format=".1f"), "color": ink}
@@ -192,15 +180,15 @@ def _pairs(ranked: Separation, names: list[str]) -> list[Block]:
 
 def pair_chart(points: Rows, titles: tuple[str, str], classes: int) -> Spec:
     """Return a scatter plot of two features in the colors of classes."""
-    axis, scale = {"labelExpr": TICK, "tickCount": 5}, {"zero": False, "nice": True}
+    axis, scale = {"labelExpr": vega.TICK, "tickCount": 5}, {"zero": False, "nice": True}
     x, y = (
         number(name, title=title, axis=axis, scale=scale)
         for name, title in zip("xy", titles, strict=True)
     )
-    color = class_color(classes)
+    color = vega.class_color(classes)
     if color["legend"] is not None:
         color["legend"] |= {"orient": "top", "columns": 5}
-    shape = {"shape": word("class", "order", legend=None)} if classes <= len(CLASSES) else {}
+    shape = {"shape": word("class", "order", legend=None)} if classes <= len(vega.CLASSES) else {}
     looks = {"x": x, "y": y, "color": color, **shape}
     hints = tooltip(**{"class": "class"}, x=(titles[0], ".4~g"), y=(titles[1], ".4~g"))
     dots = mark("point", {**looks, "tooltip": hints}, filled=True, size=26, opacity=0.7)

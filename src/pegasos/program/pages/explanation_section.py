@@ -10,23 +10,10 @@ import numpy as np
 
 from pegasos.explaining import Dependence, Explanation, explain
 from pegasos.metrics import METRICS, Metric, measure_of
+from pegasos.program.pages import vega
 from pegasos.program.pages.blocks import Block, Chart, Table, Text, columns
 from pegasos.program.pages.values import value_text
-from pegasos.program.pages.vega import (
-    BLUE,
-    CLASSES,
-    GRAY,
-    ORANGE,
-    TICK,
-    Rows,
-    Spec,
-    chart,
-    either,
-    mark,
-    number,
-    tooltip,
-    word,
-)
+from pegasos.program.pages.vega import Rows, Spec, chart, either, mark, number, tooltip, word
 from pegasos.program.tables.dataset import DATES, Dataset
 from pegasos.program.tables.labels import label_texts
 
@@ -106,11 +93,11 @@ def _importance(found: Explanation) -> list[Block]:
     title = f"{change} of {found.metric} when the column is permuted"
     x = number("value", title=title, axis={"format": form, "tickCount": 5})
     numbers = {"value": (change, form), "low": ("95 % from", form), "high": ("to", form)}
-    bars = {**places, "x": x, "color": either("datum.sure", BLUE, GRAY)}
+    bars = {**places, "x": x, "color": either("datum.sure", vega.BLUE, vega.GRAY)}
     ends = {**places, "x": number("low", title=title), "x2": {"field": "high"}}
     layers = [
         mark("bar", {**bars, "tooltip": tooltip(column="column", **numbers)}),
-        mark("rule", ends, strokeWidth=2, color=ORANGE, aria=False),
+        mark("rule", ends, strokeWidth=2, color=vega.ORANGE, aria=False),
     ]
     caption = f"On {found.rows:,} rows; lines are 95 % intervals, gray bars are within noise. "
     caption += "Columns that carry the same information share their importance."
@@ -137,7 +124,7 @@ def _dependence(explanation: Explanation, found: Dependence, place: int) -> Char
         for row in rows:
             row["moment"] = 86_400_000 * row["value"]
             row["value"] = _text(explanation, found.column, row["value"])
-    form = {"format": ".2~%"} if found.what == "probability" else {"labelExpr": TICK}
+    form = {"format": ".2~%"} if found.what == "probability" else {"labelExpr": vega.TICK}
     down = number("mean", title=what, axis={"tickCount": 5, **form}, scale={"zero": False})
     is_plain = found.numeric and not is_date
     value: Any = (found.column, ".4~g") if is_plain else found.column
@@ -145,7 +132,7 @@ def _dependence(explanation: Explanation, found: Dependence, place: int) -> Char
     look: Spec = {"x": _across(found, is_date), "y": down, "tooltip": hints}
     if len(lines) > 1:
         legend = {"title": "class", "labelLimit": 120, "orient": "bottom", "columns": 5}
-        scale = {"range": CLASSES[: len(lines)]}
+        scale = {"range": vega.CLASSES[: len(lines)]}
         look["color"] = word("class", "order", scale=scale, legend=legend)
     if found.numeric:
         layer = mark("line", look, strokeWidth=2, point={"size": 20, "filled": True})
@@ -169,7 +156,7 @@ def _across(found: Dependence, is_date: bool) -> Spec:
         time = {"field": "moment", "type": "temporal", "scale": {"type": "utc"}}
         return {**time, "title": found.column, "axis": axis}
     scale = {"zero": False, "nice": False}
-    return number("value", title=found.column, scale=scale, axis={**axis, "labelExpr": TICK})
+    return number("value", title=found.column, scale=scale, axis={**axis, "labelExpr": vega.TICK})
 
 
 def _effects(found: Explanation) -> list[Block]:

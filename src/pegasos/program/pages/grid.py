@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -80,16 +81,12 @@ def points_of(
     typical: Sequence[float | None] = (),
 ) -> list[Point]:
     """Return the points of cells; `typical` is K(x, x) of typical rows, if it is known."""
-    named = named_values([cell.setting for cell in cells])
-    points = [Point(cell, values) for cell, values in zip(cells, named, strict=True)]
-    sampled = is_sampled(cells)
-    for point, cell in zip(points, cells, strict=True):
-        point.estimate = cell.first if sampled else cell.value
-        point.std = cell.first_deviation if sampled else cell.deviation
-    for point, command in zip(points, commands, strict=False):
-        point.command = command
-    for point, own in zip(points, typical, strict=False):
-        point.freedom = None if own is None or point.cell.cost is None else own * point.cell.cost
+    named, sampled = named_values([cell.setting for cell in cells]), is_sampled(cells)
+    points = []
+    for cell, values, command, own in itertools.zip_longest(cells, named, commands, typical):
+        freedom = None if own is None or cell.cost is None else own * cell.cost
+        found = (cell.first, cell.first_deviation) if sampled else (cell.value, cell.deviation)
+        points.append(Point(cell, values, *found, freedom, command))
     return points
 
 

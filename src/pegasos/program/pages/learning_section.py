@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,18 +21,13 @@ _WIDE = 10.0
 _POINTS, _ROWS = 300, 1000
 
 
-@dataclass(frozen=True)
-class Curve:
-    """Convergence history against steps or epochs, with lower bounds of its values if known."""
-
-    what: str
-    unit: str
-    steps: list[int]
-    values: list[float]
-    bounds: list[float] = field(default_factory=list)
+def learning_blocks(estimator: Any) -> list[Block]:
+    """Return the curves of a fitted model, and the table of its certificates."""
+    learner = anatomy(estimator, fitted=True).learner
+    return [*curves_of(learner), *_certificates(estimator, learner)]
 
 
-def curves_of(learner: Any) -> list[Curve]:
+def curves_of(learner: Any) -> list[Chart]:
     """Return the recorded curves of a learner.
 
     These are objective, lower bound and gap; or else the mean loss of drawn examples, or the
@@ -43,56 +37,46 @@ def curves_of(learner: Any) -> list[Curve]:
     course = getattr(learner, declaration.fitted_course or "", ())
     if len(course) > 1:
         return _objective_curves(course, len(learner.intercept_))
-    recorded, found = declaration.fitted_arrays, []
+    charts: list[Chart] = []
     what = {"loss_curve_": "mean loss of the drawn examples"}
     what["gap_curve_"] = "largest relative duality gap"
     for name, title in what.items():
-        values = np.asarray(getattr(learner, name) if name in recorded else [], dtype=np.float64)
-        if not len(values):
+        if name not in declaration.fitted_arrays or not len(getattr(learner, name)):
             continue
+        values = np.asarray(getattr(learner, name), dtype=np.float64)
         values = values.reshape(len(values), -1)
         line = values.max(axis=1) if name == "gap_curve_" else values.mean(axis=1)
-        stepped = name == "loss_curve_" and "loss_curve_steps_" in recorded
+        stepped = name == "loss_curve_" and "loss_curve_steps_" in declaration.fitted_arrays
         at = np.asarray(learner.loss_curve_steps_) if stepped else np.arange(1, len(line) + 1)
         known = np.flatnonzero(np.isfinite(line))[:: max(1, len(line) // _POINTS)]
         if len(known) > 1:
-            unit, steps = "step" if stepped else "epoch", at[known].astype(int).tolist()
-            found.append(Curve(title, unit, steps, brief(line[known].tolist())))
-    return found
+            unit, place = "step" if stepped else "epoch", len(charts) + 1
+            rows = _rows(x=at[known].astype(int).tolist(), y=brief(line[known].tolist()))
+            charts.append(_curve(place, rows, title, unit))
+    return charts
 
 
-def _objective_curves(course: Any, predictors: int) -> list[Curve]:
+def _objective_curves(course: Any, predictors: int) -> list[Chart]:
     """Return the objective with its best lower bound so far (at least 0), and the gap."""
     steps, objectives = course[:, 0].astype(int).tolist(), course[:, 1]
     bounds = np.maximum.accumulate(np.maximum(course[:, 2], 0.0))
     gaps = np.maximum(0.0, objectives - bounds) / np.maximum(objectives, 1e-300)
     what = "objective" if predictors == 1 else f"objective, mean of {predictors} predictors"
-    lists = brief(objectives.tolist(), 6), brief(bounds.tolist(), 6)
-    unit = "epoch or round"
-    gap = Curve("relative duality gap", unit, steps, brief(gaps.tolist()))
-    return [Curve(what, unit, steps, *lists), gap]
+    both = {"y": brief(objectives.tolist(), 6), "bound": brief(bounds.tolist(), 6)}
+    unit, gap = "epoch or round", _rows(x=steps, y=brief(gaps.tolist()))
+    first = _curve(1, _rows(x=steps, **both), what, unit, "Dashed: lower bound.")
+    return [first, _curve(2, gap, "relative duality gap", unit)]
 
 
-def learning_blocks(estimator: Any) -> list[Block]:
-    """Return the curves of a fitted model, and the table of its certificates."""
-    learner = anatomy(estimator, fitted=True).learner
-    return [*curve_blocks(curves_of(learner)), *_certificates(estimator, learner)]
+def _rows(**lists: list[Any]) -> Rows:
+    return [dict(zip(lists, values, strict=True)) for values in zip(*lists.values(), strict=True)]
 
 
-def curve_blocks(curves: list[Curve]) -> list[Chart]:
-    """Return a chart for each curve."""
-    blocks = []
-    for place, curve in enumerate(curves, start=1):
-        rows: Rows = [{"x": x, "y": y} for x, y in zip(curve.steps, curve.values, strict=True)]
-        for row, bound in zip(rows, curve.bounds, strict=False):
-            row["bound"] = bound
-        name, title = f"curve-{place}", curve.what[0].upper() + curve.what[1:]
-        listed = columns("number", x=curve.unit, y=curve.what, bound="certified lower bound")
-        table = Table(name, title, listed, rows[:_ROWS])
-        caption = "Dashed: lower bound." if curve.bounds else ""
-        spec = curve_chart(rows, curve.unit, curve.what)
-        blocks.append(Chart(name, title, spec, caption, table, "half"))
-    return blocks
+def _curve(place: int, rows: Rows, what: str, unit: str, caption: str = "") -> Chart:
+    name, title = f"curve-{place}", what[0].upper() + what[1:]
+    listed = columns("number", x=unit, y=what, bound="certified lower bound")
+    table = Table(name, title, listed, rows[:_ROWS])
+    return Chart(name, title, curve_chart(rows, unit, what), caption, table, "half")
 
 
 def _certificates(estimator: Any, learner: Any) -> list[Block]:

@@ -8,21 +8,10 @@ import numpy as np
 from scipy import sparse
 
 from pegasos.engine.runtime.threads import single_threaded_blas
+from pegasos.program.pages import vega
 from pegasos.program.pages.blocks import Block, Chart, Table, columns
 from pegasos.program.pages.labeled_rows import LabeledRows, brief, sample
-from pegasos.program.pages.vega import (
-    GRAY,
-    ORANGE,
-    Rows,
-    Spec,
-    chart,
-    class_color,
-    either,
-    mark,
-    number,
-    tooltip,
-    word,
-)
+from pegasos.program.pages.vega import Rows, Spec, chart, either, mark, number, tooltip, word
 
 Array = np.ndarray[Any, Any]
 
@@ -107,7 +96,7 @@ def _places() -> Spec:
 
 def _by_class(rows: Rows, classes: int) -> Spec:
     letters = 2 < classes <= 10 and all(len(row["class"]) <= _SHORT for row in rows)
-    places = {**_places(), "color": class_color(classes, legend=not letters)}
+    places = {**_places(), "color": vega.class_color(classes, legend=not letters)}
     if letters:
         text = mark("text", {**places, "text": word("class")}, fontSize=11, fontWeight=600)
         return chart(rows, text, height=380)
@@ -117,7 +106,7 @@ def _by_class(rows: Rows, classes: int) -> Spec:
 def _by_error(rows: Rows) -> Spec:
     """Return correct rows pale, and wrong ones large and drawn last."""
     domain, wrong = ["right", "wrong"], "datum.verdict === 'wrong'"
-    colors = {"domain": domain, "range": [GRAY, ORANGE]}
+    colors = {"domain": domain, "range": [vega.GRAY, vega.ORANGE]}
     shapes = {"domain": domain, "range": ["circle", "cross"]}
     looks = {
         "color": word("verdict", scale=colors, legend=None),

@@ -19,7 +19,7 @@ from pegasos.program.pages.grid import Axis, Grid, axes_of, view
 from pegasos.program.pages.grid_section import heatmap as grid_heatmap
 from pegasos.program.pages.grid_section import lines
 from pegasos.program.pages.labeled_rows import LabeledRows, as_dataset
-from pegasos.program.pages.learning_section import curve_blocks, curve_chart, curves_of
+from pegasos.program.pages.learning_section import curve_chart, curves_of
 from pegasos.program.pages.panel_section import confusion_chart, confusion_counts
 from pegasos.program.pages.vega import Spec
 from pegasos.program.records.codec import to_json
@@ -123,7 +123,7 @@ def curves(
     learner = anatomy(_estimator(thing), fitted=True).learner
     if X is not None:
         return _altair(_staged_errors(thing, learner, X, y))
-    found = [block.spec for block in curve_blocks(curves_of(learner))]
+    found = [chart.spec for chart in curves_of(learner)]
     if not found:
         method = getattr(getattr(learner, "plan_", None), "method", None)
         how = f" (it was solved by {method})" if method else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
+from pegasos.program.pages import vega
 from pegasos.program.pages.blocks import (
     Block,
     Chart,
@@ -19,19 +20,7 @@ from pegasos.program.pages.blocks import (
 from pegasos.program.pages.learning_section import times
 from pegasos.program.pages.page import Page
 from pegasos.program.pages.values import count, duration, percent
-from pegasos.program.pages.vega import (
-    CLASSES,
-    TICK,
-    Rows,
-    Spec,
-    chart,
-    class_colors,
-    either,
-    mark,
-    number,
-    tooltip,
-    word,
-)
+from pegasos.program.pages.vega import Rows, Spec, chart, either, mark, number, tooltip, word
 from pegasos.studies.results import VERDICTS, Figure, JudgedNumber, StudyResult
 
 _VERDICT_COLORS = dict(zip(VERDICTS, ["#009e73", "#0072b2", "#e69f00", "#d55e00"], strict=False))
@@ -102,8 +91,8 @@ def numbers_chart(numbers: list[JudgedNumber]) -> Spec:
     scale = {"domain": shown, "range": [_VERDICT_COLORS[verdict] for verdict in shown]}
     legend = {"orient": "top", "title": None, "symbolOpacity": 1}
     color = {"color": word("verdict", scale=scale, legend=legend)}
-    x = {"x": number("printed", title="printed", axis={"labelExpr": TICK})}
-    y = {"y": number("ours", title="ours", axis={"labelExpr": TICK})}
+    x = {"x": number("printed", title="printed", axis={"labelExpr": vega.TICK})}
+    y = {"y": number("ours", title="ours", axis={"labelExpr": vega.TICK})}
     six = {name: (name, ".6~g") for name in ("printed", "ours")}
     hints = {"tooltip": tooltip(id="number", **six, verdict="verdict")}
     ends = {"y": number("low"), "y2": {"field": "high"}}
@@ -176,9 +165,9 @@ def _bars(figure: Figure) -> Spec:
         {"x": str(row[figure.x]), "y": row[figure.y], "order": order} for order, row in listed
     ]
     places: dict[str, Any] = {"y": word("x", "order", title=None, axis={"labelLimit": 230})}
-    places["x"] = number("y", title=figure.y, axis={"labelExpr": TICK, "tickCount": 5})
+    places["x"] = number("y", title=figure.y, axis={"labelExpr": vega.TICK, "tickCount": 5})
     hints = tooltip(x=figure.x, y=(figure.y, ".4~g"))
-    bars = mark("bar", {**places, "tooltip": hints}, color=CLASSES[0])
+    bars = mark("bar", {**places, "tooltip": hints}, color=vega.CLASSES[0])
     labels = {**places, "text": number("y", format=".4~g")}
     text = mark("text", labels, align="left", dx=4, aria=False)
     return chart(rows, bars, text, height=[20])
@@ -189,7 +178,7 @@ def _points(figure: Figure) -> Spec:
         {"x": row[figure.x], "y": row[figure.y], "class": str(row[figure.color])}
         for row in figure.rows
     ]
-    colors = class_colors(len({row["class"] for row in rows}))
+    colors = vega.class_colors(len({row["class"] for row in rows}))
     axis = {"labels": False, "ticks": False, "domain": False}
     places = {name: number(name, title=None, axis=axis) for name in ("x", "y")}
     color = word("class", title=figure.color, scale={"range": colors})

@@ -10,19 +10,10 @@ from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 
 from pegasos.learners.one_vs_one import sum_over_pairs
+from pegasos.program.pages import vega
 from pegasos.program.pages.blocks import Block, Chart, Table, columns
 from pegasos.program.pages.labeled_rows import brief
-from pegasos.program.pages.vega import (
-    Rows,
-    Spec,
-    chart,
-    either,
-    mark,
-    number,
-    signed,
-    tooltip,
-    word,
-)
+from pegasos.program.pages.vega import Rows, Spec, chart, either, mark, number, tooltip, word
 from pegasos.program.tables.labels import label_texts
 from pegasos.search.anatomy import anatomy
 
@@ -79,7 +70,7 @@ def _bars(rows: Rows) -> Spec:
 
 
 def _heatmap(rows: Rows, classes: int) -> Spec:
-    looks = signed("weight", max(abs(row["weight"]) for row in rows) or 1.0)
+    looks = vega.signed("weight", max(abs(row["weight"]) for row in rows) or 1.0)
     axis = {"labelAngle": 0 if classes <= 12 else -60, "labelLimit": 90}
     places = {**_places(), "x": word("class", "place", axis=axis), **looks["encoding"]}
     width = [44 if classes <= 20 else 14]

@@ -13,20 +13,6 @@ from pegasos.search.decisions import Threshold
 from pegasos.search.estimates import Estimate, Figure
 from pegasos.search.settings import Setting
 
-__all__ = [
-    "count",
-    "decision_lines",
-    "decision_words",
-    "guess_words",
-    "loses_rare_classes",
-    "probability_words",
-    "score_text",
-    "unlike_words",
-    "verdict_words",
-    "weight_words",
-    "whole_words",
-]
-
 
 def score_text(value: float | None, measure: Measure) -> str:
     """Return a value of a metric."""

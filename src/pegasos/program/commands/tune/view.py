@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from pegasos.learners.catalogue import ONE_VS_ONE
+from pegasos.program.pages.values import count
 from pegasos.program.pages.wording import (
-    count,
     decision_lines,
     decision_words,
     guess_words,
