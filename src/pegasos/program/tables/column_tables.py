@@ -10,6 +10,7 @@ import polars as pl
 
 from pegasos.program.tables.array_files import ArrayFile
 from pegasos.program.tables.cell_values import as_numbers, as_words
+from pegasos.program.tables.column_reading import read_columns
 from pegasos.program.tables.column_roles import Roles
 from pegasos.program.tables.columns import Columns
 from pegasos.program.tables.dataset import (
@@ -47,7 +48,7 @@ _CELLS = 5_000_000
 def read(table: Table, options: ReadOptions) -> Dataset:
     """Read the whole table; numbers are float32 if all columns are."""
     parts = table.first.roles(options, table.name)
-    rows = table.read(parts, options.allowed()).settled(parts)
+    rows = read_columns(table, parts, options.allowed()).settled(parts)
     found, rows, parts = _labelled(rows, parts, options)
     if isinstance(table.first, ArrayFile):
         return table.first.add_features(found, rows.array, options)
@@ -60,7 +61,7 @@ def outline(table: Table, options: ReadOptions) -> Outline:
     first = next(table.blocks(parts.needed), None)
     if first is None:
         raise NoRows(f"{table.name} has names of columns, but no rows.")
-    found = table.read(parts, 2**62, [first])
+    found = read_columns(table, parts, 2**62, [first])
     size = sum(series.estimated_size() for series in found.columns.values()) / first.share
     found = replace(found, where=first.where).settled(parts)
     kinds, notes = _kinds(found.features(parts), parts, table.names)
