@@ -29,7 +29,7 @@ def write_summary(page: Path, results: list[StudyResult]) -> None:
 
     The published errors of these cells are not in the repository.
     """
-    head = ["study", "numbers", *VERDICTS, "best reached here", "seconds"]
+    head = ["study", "numbers", *VERDICTS, "best error found", "seconds"]
     table = [
         [
             f"[{result.study}](#{result.study.replace('_', '-')})",
@@ -74,7 +74,7 @@ def _section(result: StudyResult) -> str:
     parts += [_table(["claim", "verdict", "evidence"], claims).rstrip()]
     for best in result.best:
         size = f"{best.rows} rows, {best.seconds:.0f} s"
-        parts += [f"Best reached here: {_percent(best.error)} on {size}: {best.what}."]
+        parts += [f"Best error found: {_percent(best.error)} on {size}: {best.what}."]
     return "\n\n".join(parts) + "\n"
 
 

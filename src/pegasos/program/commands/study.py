@@ -180,7 +180,7 @@ def show(result: StudyResult, folder: str) -> None:
         console.show(f"claim: {claim.claim}: {claim.verdict}")
     for best in result.best:
         console.show(
-            f"best reached here: {console.percent(best.error)} of {best.rows} rows ({best.what})"
+            f"best error found: {console.percent(best.error)} of {best.rows} rows ({best.what})"
         )
     console.show(
         "", f"{result.seconds:.0f} s; written: {folder}/report.html, results.json and tables as CSV"
