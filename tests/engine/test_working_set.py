@@ -399,7 +399,7 @@ def test_many_rows_walk_no_epoch(monkeypatch: pytest.MonkeyPatch, bytes_of_matri
     monkeypatch.setattr(kernel_working_sets, "SHARE_WORTH_MATRIX", 1.1)
     matrix, made = GramRows.K.fget, []
     monkeypatch.setattr(
-        GramRows, "K", property(lambda self: made.append(self.pending) or matrix(self))
+        GramRows, "K", property(lambda self: made.append(self.computes_rows) or matrix(self))
     )
     for dtype, tol in ((np.float32, 1e-3), (np.float64, 1e-5)):
         for C in (0.02, 20.0):

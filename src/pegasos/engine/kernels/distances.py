@@ -22,7 +22,9 @@ from pegasos.engine.runtime.threads import run_each, slices
 
 Measure = Literal["inner", "squared", "manhattan"]
 Index = slice | NDArray[np.integer[Any]]
-Transform = Callable[[NDArray[Any]], None]
+Array = NDArray[Any]
+Places = NDArray[np.int64]
+Transform = Callable[[Array], None]
 
 # Measured on 7438 x 256 float32: 384 to 768 are within 3 %, 256 and 1024 are slower by 17 % and 4
 # %.
@@ -33,14 +35,14 @@ TILE_PRODUCTS = 2**30
 TILE_ABSOLUTES = 2**28
 # Numbers of a float64 work array while single pairs are computed (2 MB).
 CHUNK = 2**18
-# The relative accuracy asked of squared distances: half of the digits of float32; in float64
-# enough that it does not matter which rows happen to be centred together.
+# The relative accuracy asked of squared distances: half of the digits of float32; in float64 enough
+# that it does not matter which rows happen to be centred together.
 ACCURACY = {"float32": 2.0**-11.5, "float64": 2.0**-36}
 # Above this share of near pairs a whole tile by differences is cheaper than gathering the rows of
 # each pair.
 MANY = 1 / 16
-# Measured: the product of densified rows overtakes the sparse one at density 0.03 (300 features)
-# to 0.08 (3000).
+# Measured: the product of densified rows overtakes the sparse one at density 0.03 (300 features) to
+# 0.08 (3000).
 DENSE_ENOUGH = 1 / 16
 
 
@@ -105,7 +107,7 @@ class Pairs:
             edge //= 2
         return edge
 
-    def tile(self, rows: Index, columns: Index, out: NDArray[Any] | None = None) -> NDArray[Any]:
+    def tile(self, rows: Index, columns: Index, out: Array | None = None) -> Array:
         """Return values between X[rows] and Z[columns], written into `out` if given.
 
         >>> Pairs("manhattan", np.array([[0.0, 0.0], [3.0, 4.0]])).tile(np.array([1]), slice(0, 1))
@@ -127,7 +129,7 @@ class Pairs:
             out[...] = _manhattan(self._x[rows], self._z[columns])
         return out
 
-    def _multiply(self, a: Any, b: Any, out: NDArray[Any]) -> None:
+    def _multiply(self, a: Any, b: Any, out: Array) -> None:
         if not self._sparse:
             np.matmul(a, b.T, out=out)
         elif self._densify:
@@ -135,7 +137,7 @@ class Pairs:
         else:
             out[...] = (a @ b.T).toarray()
 
-    def _fill_squared(self, rows: Index, columns: Index, out: NDArray[Any]) -> None:
+    def _fill_squared(self, rows: Index, columns: Index, out: Array) -> None:
         a_norms, b_norms = self._a_norms[rows], self._b_norms[columns]
         self._multiply(self._a[rows], self._b[columns], out)
         near = _complete_squares(out, a_norms, b_norms, self._bound)
@@ -171,28 +173,16 @@ def largest_square(X: Any) -> float:
     return float(squared_norms(X).max(initial=0.0))
 
 
-def self_values(measure: Measure, X: Any) -> NDArray[Any]:
-    """Return the measure between each row and itself in X's dtype: ||x||^2 for "inner", else 0.
-
-    >>> self_values("inner", np.array([[3.0, 4.0]])), self_values("squared", np.array([[3.0, 4.0]]))
-    (array([25.]), array([0.]))
-    """
+def self_values(measure: Measure, X: Any) -> Array:
+    """Return the measure between each row and itself in X's dtype: ||x||^2 for "inner", else 0."""
     if measure != "inner":
         return np.zeros(X.shape[0], dtype=X.dtype)
     with np.errstate(over="ignore"):
         return squared_norms(X).astype(X.dtype)
 
 
-def fill_matrix(pairs: Pairs, transform: Transform) -> NDArray[Any]:
-    """Return all values between the rows of X and Z, each tile mapped in place by `transform`.
-
-    >>> fill_matrix(
-    ...     Pairs("inner", np.eye(2), np.array([[3.0, 4.0]])),
-    ...     lambda tile: np.negative(tile, out=tile),
-    ... )
-    array([[-3.],
-           [-4.]])
-    """
+def fill_matrix(pairs: Pairs, transform: Transform) -> Array:
+    """Return all values between the rows of X and Z, each tile mapped in place by `transform`."""
     n_rows, n_columns = pairs.shape
     width = max(1, min(pairs.edge, n_columns))
     height = pairs.edge**2 // width
@@ -200,15 +190,8 @@ def fill_matrix(pairs: Pairs, transform: Transform) -> NDArray[Any]:
     return _fill(pairs, transform, list(tiles))
 
 
-def fill_gram(pairs: Pairs, transform: Transform) -> NDArray[Any]:
-    """Return all values between the rows of X: tiles above the diagonal, and their mirror images.
-
-    >>> fill_gram(
-    ...     Pairs("inner", np.array([[1.0], [2.0]])), lambda tile: np.sqrt(tile, out=tile)
-    ... ).round(3)
-    array([[1.   , 1.414],
-           [1.414, 2.   ]])
-    """
+def fill_gram(pairs: Pairs, transform: Transform) -> Array:
+    """Return all values between the rows of X, from tiles above the diagonal."""
     if not pairs.symmetric:
         raise ValueError("a Gram matrix needs Z=None")
     parts = slices(pairs.shape[0], pairs.edge)
@@ -218,7 +201,7 @@ def fill_gram(pairs: Pairs, transform: Transform) -> NDArray[Any]:
 
 def _fill(
     pairs: Pairs, transform: Transform, blocks: list[tuple[slice, slice]], mirrored: bool = False
-) -> NDArray[Any]:
+) -> Array:
     result = np.empty(pairs.shape, dtype=pairs.dtype)
     buffers = Buffers()
 
@@ -242,17 +225,13 @@ def _fill(
 class Near(NamedTuple):
     """Places of the pairs of a tile that are computed once more."""
 
-    rows: NDArray[np.int64]
-    columns: NDArray[np.int64]
+    rows: Places
+    columns: Places
 
 
 @compiled
 def _squares_from_products(
-    products: NDArray[Any],
-    a_norms: NDArray[Any],
-    b_norms: NDArray[Any],
-    bound: Any,
-    counts: NDArray[np.int64],
+    products: Array, a_norms: Array, b_norms: Array, bound: Any, counts: Places
 ) -> int:
     """Compute ||a||^2 + ||b||^2 - 2 a.b in place; count near pairs by row, and in total."""
     minus_two = products.dtype.type(-2)
@@ -270,13 +249,13 @@ def _squares_from_products(
 
 @compiled
 def _find_near(
-    squares: NDArray[Any],
-    a_norms: NDArray[Any],
-    b_norms: NDArray[Any],
+    squares: Array,
+    a_norms: Array,
+    b_norms: Array,
     bound: Any,
-    counts: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    columns: NDArray[np.int64],
+    counts: Places,
+    rows: Places,
+    columns: Places,
 ) -> None:
     """Find the places of the near pairs that were counted."""
     place = 0
@@ -289,9 +268,7 @@ def _find_near(
             j += 1
 
 
-def _complete_squares(
-    products: NDArray[Any], a_norms: NDArray[Any], b_norms: NDArray[Any], bound: Any
-) -> Near | None:
+def _complete_squares(products: Array, a_norms: Array, b_norms: Array, bound: Any) -> Near | None:
     """Turn products into squared distances; return the near pairs.
 
     These are the pairs with ||a - b||^2 <= bound (||a||^2 + ||b||^2).
@@ -311,7 +288,7 @@ def _complete_squares(
     return near
 
 
-def _fill_by_differences(x: Any, z: Any, near: Near, out: NDArray[Any]) -> None:
+def _fill_by_differences(x: Any, z: Any, near: Near, out: Array) -> None:
     width = x.shape[1]
     if sparse.issparse(x):
         width = int(max(np.diff(x.indptr).max(), np.diff(z.indptr).max()))

@@ -292,8 +292,7 @@ def as_kernel(spec: Any) -> Kernel | None:
 
 #: Evenly spaced rows that are compared.
 SAMPLE = 256
-#: A similarity below which rows are strangers, and as far from 1 they are alike; the share of
-#: pairs
+#: A similarity below which rows are strangers, and as far from 1 they are alike; the share of pairs
 #: that does not count.
 ALMOST_NOTHING, FEW_PAIRS = 1e-6, 1e-3
 

@@ -51,12 +51,10 @@ Solve = Callable[[Problem, list[Target], Array | None], list[Optimum | None]]
 #: Epochs before the pace of a gap is believed: the first two depend on the order of the rows.
 WALKED_EPOCHS = 3
 #: Explicit rows of many features up to which working sets follow epochs: on more rows a set holds
-#: too
-#: small a part of them.
+#: too small a part of them.
 FEW_ROWS = 4000
 #: Mean of C_i K_ii above which epochs crawl: one epoch leaves a relative gap above 0.1 from there
-#: on
-#: (measured on USPS, digits and generated rows with Gaussian and polynomial kernels, all C).
+#: on (measured on USPS, digits and generated rows with Gaussian and polynomial kernels, all C).
 CRAWLING_COST = 0.1
 
 
@@ -104,7 +102,6 @@ class Method:
 
 
 # -- conditions
-# ------------------------------------------------------------------------------------
 
 
 def _has_few_features(problem: Problem) -> bool:
@@ -149,7 +146,6 @@ dense_enough = Condition(
 
 
 # -- solvers behind one signature
-# ------------------------------------------------------------------
 
 
 def on_features(solve: Callable[..., Sequence[Optimum | None]], starts: bool = False) -> Solve:
@@ -212,7 +208,6 @@ def _newton_cg(problem: Problem, targets: list[Target], start: Any) -> list[Opti
 
 
 # -- the table
-# -------------------------------------------------------------------------------------
 
 
 def _sets_skip_epochs(problem: Problem, target: Target) -> bool:
@@ -226,8 +221,7 @@ def _patience_of_sets(problem: Problem) -> float:
 
 
 NO_EPOCHS = Epochs("none", are_skipped=lambda problem, target: True)
-#: A method takes over if its time is less than that of the epochs still needed: 4 for working
-#: sets,
+#: A method takes over if its time is less than that of the epochs still needed: 4 for working sets,
 #: shrinking, and Newton-CG on features (an epoch takes the time of some twenty products), 30 for
 #: Newton-CG on a kernel.
 FOUR_EPOCHS = Epochs("while at most 4 more are needed", lambda problem: 4.0)

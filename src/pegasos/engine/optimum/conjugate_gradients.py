@@ -37,8 +37,7 @@ from pegasos.engine.runtime.threads import blas_threads, run_each, slices
 Array = np.ndarray[Any, Any]
 Precondition = Callable[[Array, Array], Array]
 
-#: The first rank of a factor of K, which is doubled up to the largest; the memory that it may
-#: take,
+#: The first rank of a factor of K, which is doubled up to the largest; the memory that it may take,
 #: and the triangles made of it.
 FIRST_RANK, LARGEST_RANK, FACTOR_BYTES = 128, 1024, 2**28
 #: Iterations before a better preconditioner is made, and with the best one.

@@ -41,11 +41,9 @@ from pegasos.engine.runtime.interruption import check_interruption, deadline_rea
 
 Array = np.ndarray[Any, Any]
 
-#: Steps without progress, each solved more exactly than the last, after which a target is given
-#: up.
+#: Steps without progress, each solved more exactly than the last, after which a target is given up.
 PATIENCE = 3
-#: Share of the model's decrease that conjugate gradients may leave, and share of the gap asked
-#: for.
+#: Share of the model's decrease that conjugate gradients may leave, and share of the gap asked for.
 LEFT_OF_MODEL, LEFT_OF_GAP = 0.05, 0.2
 #: C·K_ii of the first stage, the ratio of C in successive stages, and the relative gap that ends
 #: one.
@@ -184,8 +182,8 @@ class WeightSpace:
         for k, state in enumerate(states):
             system = _WeightSystem(self, state, gaps[k : k + 1], left[k : k + 1])
             # The diagonal itself serves words, few of which are in most rows, but it tears apart
-            # columns that belong together, as those of rows of length one and the constant
-            # feature do. Measured: powers of 1/2 to 4/5 serve both.
+            # columns that belong together, as those of rows of length one and the constant feature
+            # do. Measured: powers of 1/2 to 4/5 serve both.
             inverse = (1.0 + self.squares(state.curvature)) ** (-2.0 / 3.0)
             system.iterate(np.arange(1), partial(_scaled, inverse), MOST_ITERATIONS)
             move, scores = system.solution[0], system.scores[0]

@@ -226,8 +226,8 @@ class RowBlocks:
 
 
 def _block_rows(width: int) -> int:
-    # a block of wide rows has at least twice as many rows as features: its d x d product costs
-    # more than adding it does
+    # a block of wide rows has at least twice as many rows as features: its d x d product costs more
+    # than adding it does
     return max(min(BLOCK_NUMBERS // max(1, width), MOST_ROWS), 2 * width)
 
 

@@ -8,8 +8,7 @@ from pegasos.engine.rows.kernel_rows import GATHERED_ROWS, TILE_COLUMNS
 from pegasos.engine.runtime.memory import parse_bytes, total_bytes
 from pegasos.engine.runtime.threads import blas_threads
 
-#: Explicit dense features: from this many columns on, matrix products over blocks beat dot
-#: products
+#: Explicit dense features: from this many columns on, matrix products over blocks beat dot products
 #: row by row.
 BLOCK_FROM_COLUMNS = 32
 DUAL_BLOCK = 256

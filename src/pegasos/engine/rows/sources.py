@@ -97,11 +97,6 @@ class GramRows(DualRows):
         return cls(None, kernel, X)
 
     @property
-    def pending(self) -> bool:
-        """Whether the matrix is still to be computed."""
-        return self._K is None
-
-    @property
     def K(self) -> Array:  # noqa: N802 - its name everywhere
         """The matrix."""
         if self._K is None:
@@ -120,12 +115,12 @@ class GramRows(DualRows):
     @property
     def computes_rows(self) -> bool:
         """Whether the matrix is still to be computed."""
-        return self.pending
+        return self._K is None
 
-    @property
+    @cached_property
     def computed(self) -> KernelRows | None:
-        """The same rows without the matrix; None for a matrix alone."""
-        return None if self._kernel is None else self.flying
+        """The same kernel computed from rows; None for a matrix alone."""
+        return None if self._kernel is None else KernelRows(self._kernel, self._X)
 
     def kernel_scores(self, coefficients: Array, members: Array | None) -> Array:
         """Return coefficients·K (vectors x rows) for the members."""
@@ -136,23 +131,19 @@ class GramRows(DualRows):
         return selected(self.K[index], members)
 
     @cached_property
-    def flying(self) -> KernelRows:
-        """The same rows without the matrix."""
-        assert self._kernel is not None
-        return KernelRows(self._kernel, self._X)
-
-    @cached_property
     def diagonal(self) -> Array:
         """K_ii of all rows."""
-        return self.flying.diagonal if self._K is None else self._K.diagonal().astype(np.float64)
+        if self._K is not None:
+            return self._K.diagonal().astype(np.float64)
+        assert self.computed is not None
+        return self.computed.diagonal
 
     def between(self, rows: Array, columns: Any) -> Array:
         """Return the kernel between two sets of rows."""
-        return (
-            self.flying.between(rows, columns)
-            if self._K is None
-            else self._K[np.ix_(rows, columns)]
-        )
+        if self._K is not None:
+            return self._K[np.ix_(rows, columns)]
+        assert self.computed is not None
+        return self.computed.between(rows, columns)
 
     def add(self, index: Array, changes: Array, weights: Array) -> None:
         """Add changes·K[index] to the scores of all rows."""

@@ -32,12 +32,7 @@ def interruptible(event: threading.Event) -> Iterator[None]:
 
 @contextlib.contextmanager
 def listening(listener: Callable[[float, float], None]) -> Iterator[None]:
-    """Call `listener(largest relative gap, tolerance)` now and then during fits of this thread.
-
-    >>> with listening(lambda gap, tol: print(gap, tol)):
-    ...     tell_gap(0.5, 0.001)
-    0.5 0.001
-    """
+    """Call `listener(largest relative gap, tolerance)` now and then during fits of this thread."""
     _thread.listener = listener
     try:
         yield
@@ -64,12 +59,6 @@ def deadline(seconds: float) -> Iterator[None]:
     """Make solvers called in this thread return their present point after this time.
 
     The earliest of nested deadlines counts.
-
-    >>> with deadline(0.0):
-    ...     deadline_reached()
-    True
-    >>> deadline_reached()
-    False
     """
     with until(time.monotonic() + seconds):
         yield

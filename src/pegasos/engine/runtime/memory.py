@@ -103,14 +103,6 @@ class Buffers:
     """Scratch memory by name, one set per thread, which grows to the largest shape asked for.
 
     Writing to fresh pages can take as long as the work itself.
-
-    >>> buffers = Buffers()
-    >>> buffers.take("tile", (2, 3), np.float32).shape
-    (2, 3)
-    >>> buffers.take("tile", (2, 3), np.float32).base is buffers.take(
-    ...     "tile", (1, 2), np.float64
-    ... ).base
-    True
     """
 
     def __init__(self) -> None:

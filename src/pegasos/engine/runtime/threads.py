@@ -34,10 +34,6 @@ def blas_threads() -> int:
     """Return the threads that work may use: the smallest limit of the loaded BLAS libraries.
 
     Inside `our_threads` it is the number given there.
-
-    >>> with single_threaded_blas():
-    ...     blas_threads()
-    1
     """
     limits = (library.num_threads or 1 for library in _controller().lib_controllers)
     return _ours.get() or max(1, min(limits, default=1))
@@ -45,15 +41,7 @@ def blas_threads() -> int:
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """Hold BLAS to one thread inside the block; blocks of several threads may overlap.
-
-    >>> before = blas_threads()
-    >>> with single_threaded_blas(), single_threaded_blas():
-    ...     blas_threads()
-    1
-    >>> blas_threads() == before
-    True
-    """
+    """Hold BLAS to one thread inside the block; blocks of several threads may overlap."""
     # The limit belongs to the process, not to a thread. Were each block to restore what it found,
     # then the second of two overlapping blocks would leave the first one's limit of 1 behind for
     # good: so the first one in sets it, and the last one out restores it.
@@ -81,11 +69,6 @@ def our_threads(count: int | None = None) -> Iterator[None]:
     After a product the threads of BLAS wait for the next one on a busy core, for some ten
     milliseconds: on few cores they are in the way of other threads. (Measured: kernel fits of
     2,000 rows take 20 to 30 % less time, and half the processor time.)
-
-    >>> before = blas_threads()
-    >>> with our_threads():
-    ...     blas_threads() == before
-    True
     """
     threads = count or blas_threads()
     kept = _ours.set(threads)
@@ -189,14 +172,6 @@ def run_repeatedly(
 
     A number stays with its thread, whose cache may hold what it has read. An error ends all
     calls.
-
-    >>> left = {0: 2, 1: 5}
-    >>> def work(number):
-    ...     left[number] -= 1
-    ...     return left[number] > 0
-    >>> run_repeatedly(work, [0, 1])
-    >>> left
-    {0: 0, 1: 0}
     """
     failed = threading.Event()
 

@@ -22,8 +22,7 @@ from pegasos.engine.walk.rules import change, drawn_loss, tick
 
 Array = np.ndarray[Any, Any]
 
-#: Drawn rows are asked for this many examples before they are walked: random rows of a large X
-#: lie
+#: Drawn rows are asked for this many examples before they are walked: random rows of a large X lie
 #: in no cache.
 AHEAD = 8
 CACHE_LINE = 64

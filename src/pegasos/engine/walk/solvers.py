@@ -96,8 +96,7 @@ class PegasosSolver(Solver):
     ) -> None:
         super().__init__(walk)
         self._units = np.tile(np.asarray(lams, dtype=np.float64) * batch, len(walk.classes))
-        # the mean is over the vectors after steps start+1..stop: all of them, or the last
-        # fraction
+        # the mean is over the vectors after steps start+1..stop: all of them, or the last fraction
         share = 1.0 if isinstance(average, bool | np.bool_) else float(average)
         self._starts = {stop: stop - math.ceil(share * stop) for stop in stops} if average else {}
         self._sums: dict[int, tuple[Array, Array]] = {}

@@ -33,8 +33,7 @@ SET_ROWS = 64
 #: Bytes up to which a kernel matrix is stored: one half of it is computed, which takes 15 ms for
 #: 4,000 rows of 10 features in float32.
 SMALL_MATRIX_BYTES = 2**26
-#: Bytes of a kernel matrix or a cache of kernel rows at most: fresh memory may cost seconds per
-#: GB.
+#: Bytes of a kernel matrix or a cache of kernel rows at most: fresh memory may cost seconds per GB.
 MOST_KERNEL_BYTES = 2**30
 #: Explicit rows that are converted to float64 at once: 16 MB for 128 features.
 ROWS_AT_ONCE = 16384
@@ -258,15 +257,21 @@ def _add_in_tiles(slots: Array, changes: Array, values: Array, scores: Array) ->
     run_each(work, slices(len(scores), TILE_COLUMNS))
 
 
-def kernel_source(rows: Any, memory: int, rounding: bool = False) -> KernelSource:
-    """Return the kernel of any rows within so many bytes, rounded where that is allowed."""
+def kernel_source(
+    rows: Any, memory: int, rounding: bool = False, matrix_bytes: int = SMALL_MATRIX_BYTES
+) -> KernelSource:
+    """Return the kernel of any rows within so many bytes, rounded where that is allowed.
+
+    A kernel matrix that is not there yet is computed if it takes at most `matrix_bytes`.
+    """
     if not rows.dual:
         return ExplicitKernel(rows)
-    if rows.stored:
+    computed = rows.computed
+    if computed is None or (rows.stored and not rows.computes_rows):
         return StoredKernel(rows.matrix())
-    rounded = rounding and rows.can_be_rounded
+    rounded = rounding and computed.can_be_rounded
     row_bytes = rows.count * (4 if rounded else rows.dtype.itemsize)
-    if rows.count * row_bytes <= min(memory, SMALL_MATRIX_BYTES):
-        return RoundedKernel(rows) if rounded else StoredKernel(rows.matrix())
+    if rows.count * row_bytes <= min(memory, matrix_bytes):
+        return RoundedKernel(computed) if rounded else StoredKernel(rows.matrix())
     capacity = min(memory, MOST_KERNEL_BYTES) // row_bytes
-    return CachedKernel(rows, max(GATHERED_ROWS, capacity), rounded)
+    return CachedKernel(computed, max(GATHERED_ROWS, capacity), rounded)

@@ -16,10 +16,7 @@ import numpy as np
 from pegasos.engine.optimum.hinge.kernel_sources import (
     MOST_KERNEL_BYTES,
     SMALL_MATRIX_BYTES,
-    CachedKernel,
     KernelSource,
-    RoundedKernel,
-    StoredKernel,
     kernel_source,
 )
 from pegasos.engine.optimum.hinge.set_predictor import Limit
@@ -42,19 +39,16 @@ from pegasos.engine.runtime.threads import our_threads
 Array = np.ndarray[Any, Any]
 
 FACTOR = "interior point on a low-rank factor"
-#: Rows up to which a factor of the whole kernel matrix is computed; and how long working sets go
-#: on
+#: Rows up to which a factor of the whole kernel matrix is computed; and how long working sets go on
 #: before a factor is tried: rounds, and pair steps times rows, at most as many as the matrix of a
 #: known rank has products.
 FACTORED_ROWS, BEFORE_FACTOR = 1500, Limit(40, 3e9)
 #: Rows up to which epochs are walked on a kernel matrix, and the smallest tolerance for which the
 #: matrix of more rows may be rounded to float32 at first.
 SMALL_MATRIX, LEAST_ROUNDED_GAP = 1500, 1e-7
-#: Mean of C_i K_ii up to which a sample predicts coefficients: one epoch leaves a gap of 0.9
-#: there.
+#: Mean of C_i K_ii up to which a sample predicts coefficients: one epoch leaves a gap of 0.9 there.
 PREDICTED_COST = 10.0
-#: A matrix instead of a cache of rows: for so many predictors, or if the start has so large a
-#: share
+#: A matrix instead of a cache of rows: for so many predictors, or if the start has so large a share
 #: of nonzero coefficients (a row of the cache is computed whole, of the matrix one half only).
 PREDICTORS_WORTH_MATRIX, SHARE_WORTH_MATRIX = 3, 0.15
 #: Rows up to which all of them are solved as fast as a sample.
@@ -97,25 +91,19 @@ class KernelWorkingSets:
     def _solve_by_factor(self, targets: list[Target], found: list[Optimum]) -> None:
         late = self._late(found)
         spectrum = self._spectrum if late else None
-        if spectrum is None:
-            return
-        given = (self._problem.intercept, self._problem.tol)
-        solved = solve_by_factor(spectrum, self._space, [targets[k] for k in late], *given)
-        for k, optimum in zip(late, solved, strict=True):
-            if abs(optimum.relative) < found[k].relative:
-                found[k] = replace(continued(found[k], optimum), method=FACTOR)
+        if spectrum is not None:
+            given = (self._problem.intercept, self._problem.tol)
+            own = [targets[k] for k in late]
+            solved = solve_by_factor(spectrum, self._kernel, own, *given)
+            _keep_better(found, late, [replace(optimum, method=FACTOR) for optimum in solved])
 
     def _go_on(self, targets: list[Target], found: list[Optimum], names: list[int]) -> None:
         late = self._late(found)
-        if not late:
-            return
-        assert self._sets is not None
-        start = np.stack([targets[k].labels * found[k].dual for k in late])
-        own = [targets[k] for k in late]
-        solved = self._sets.solve(own, self._problem.tol, start, [names[k] for k in late])
-        for k, optimum in zip(late, solved, strict=True):
-            if abs(optimum.relative) < found[k].relative:
-                found[k] = continued(found[k], optimum)
+        if late:
+            assert self._sets is not None
+            start = np.stack([targets[k].labels * found[k].dual for k in late])
+            own, own_names = [targets[k] for k in late], [names[k] for k in late]
+            _keep_better(found, late, self._sets.solve(own, self._problem.tol, start, own_names))
 
     def _late(self, found: list[Optimum]) -> list[int]:
         """Return the targets whose gap is too large; none after the deadline."""
@@ -124,7 +112,7 @@ class KernelWorkingSets:
         return [k for k, optimum in enumerate(found) if optimum.relative > self._problem.tol]
 
     @cached_property
-    def _space(self) -> KernelOperator:
+    def _kernel(self) -> KernelOperator:
         rows = self._problem.rows.computed  # in float64: rounding of float32 has no low rank
         source = self._problem.rows if rows is None else rows.doubled()
         return KernelOperator(source, self._problem.members, 0.0)
@@ -144,9 +132,9 @@ class KernelWorkingSets:
             rows, members = self._problem.rows, self._problem.members
             index = np.arange(self._problem.m) if members is None else members
             return spectrum_of(np.ascontiguousarray(rows.kernel_lines(index, members)))
-        if self._space.rows.dtype != np.float64:
+        if self._kernel.rows.dtype != np.float64:
             return None
-        return low_rank_spectrum(self._space, self._problem.memory, self._rank)
+        return low_rank_spectrum(self._kernel, self._problem.memory, self._rank)
 
     @property
     def _may_round(self) -> bool:
@@ -170,17 +158,17 @@ class KernelWorkingSets:
 
     def _make_kernel(self, targets: list[Target], start: Array | None) -> KernelSource:
         """Return a matrix where most of it is needed, else a cache of kernel rows."""
-        problem, rows = self._problem, self._problem.rows
-        flying = rows.computed
-        if not rows.stored or flying is None or not computes_rows(problem):
-            return kernel_source(rows, problem.memory, self._may_round)
-        rounded = self._may_round and flying.can_be_rounded
-        row_bytes = rows.count * (4 if rounded else rows.dtype.itemsize)
+        problem = self._problem
         share = 0.0 if start is None else np.count_nonzero(start.any(axis=0)) / problem.m
-        wanted = len(targets) >= PREDICTORS_WORTH_MATRIX or share >= SHARE_WORTH_MATRIX
-        if rows.count * row_bytes <= (MOST_KERNEL_BYTES if wanted else SMALL_MATRIX_BYTES):
-            return RoundedKernel(flying) if rounded else StoredKernel(rows.matrix())
-        return CachedKernel(flying, MOST_KERNEL_BYTES // row_bytes, rounded)
+        is_wanted = len(targets) >= PREDICTORS_WORTH_MATRIX or share >= SHARE_WORTH_MATRIX
+        matrix_bytes = MOST_KERNEL_BYTES if is_wanted else SMALL_MATRIX_BYTES
+        return kernel_source(problem.rows, problem.memory, self._may_round, matrix_bytes)
+
+
+def _keep_better(found: list[Optimum], late: list[int], solved: list[Optimum]) -> None:
+    for k, optimum in zip(late, solved, strict=True):
+        if abs(optimum.relative) < found[k].relative:
+            found[k] = continued(found[k], optimum)
 
 
 def continued(before: Optimum, optimum: Optimum) -> Optimum:

@@ -23,8 +23,7 @@ from pegasos.engine.runtime.compiling import compiled
 Array = np.ndarray[Any, Any]
 
 #: Numbers among which the place of a maximum is searched one by one (measured on sets of 1,400
-#: rows:
-#: a step takes 1.8 us, and 4.1 us if all numbers are searched).
+#: rows: a step takes 1.8 us, and 4.1 us if all numbers are searched).
 SEARCHED_AT_ONCE = 128
 
 
@@ -197,9 +196,8 @@ def solve_balanced_pairs(
             gains[j] = step * (pull - half * curve * step)
         q = argmax(bits)
         pull = top - v[q]
-        # The gain alone does not end it: a coordinate with hardly any room gains little, must
-        # make way, and others follow it. Nor does the slope alone: parallel rows gain much at any
-        # slope.
+        # The gain alone does not end it: a coordinate with hardly any room gains little, must make
+        # way, and others follow it. Nor does the slope alone: parallel rows gain much at any slope.
         if not pull > zero or not (gains[q] > least or slope * slope > 4.0 * shortest * least):
             return count
         curve = max(own + diagonal[q] - (row[q] + row[q]), small * (own + diagonal[q]))

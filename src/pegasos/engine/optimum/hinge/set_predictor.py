@@ -19,20 +19,14 @@ from pegasos.engine.runtime.interruption import check_interruption, deadline_rea
 Array = np.ndarray[Any, Any]
 
 #: Rows of the first set and of a set at most (measured on 35 problems of 1,400 to 4,500 rows, C
-#: from
-#: 0.1 to 1000: first sets of 700 or 1,000 rows, and largest sets of 1,000 or 2,000, take as long
-#: in
-#: total within 5 %); and where more rows are inside their box and must move together, at most
-#: twice
-#: as
-#: many as these (10 % less time in total; 10,000 rows take 400 MB in float32).
+#: from 0.1 to 1000: first sets of 700 or 1,000 rows, and largest sets of 1,000 or 2,000, take as
+#: long in total within 5 %); and where more rows are inside their box and must move together, at
+#: most twice as many as these (10 % less time in total; 10,000 rows take 400 MB in float32).
 FIRST_SET, LARGEST_SET, LAST_SET = 400, 1400, 10_000
 #: A step is taken if it gains this share of the gap, spread over the set, or of the largest gain:
-#: on
-#: the same problems 3e-5 and 1e-3, 0.003 and 0.3 take as long in total within 15 %.
+#: on the same problems 3e-5 and 1e-3, 0.003 and 0.3 take as long in total within 15 %.
 SHARE_OF_GAP, SHARE_OF_GAIN = 3e-4, 0.03
-#: Pair steps times the rows of their set between two checks for an interruption (about 0.1 s),
-#: and
+#: Pair steps times the rows of their set between two checks for an interruption (about 0.1 s), and
 #: steps in a round at most, for each row of the set.
 EFFORT_AT_ONCE, STEPS_PER_ROW = 4 * 10**8, 100
 

@@ -28,8 +28,7 @@ Array = np.ndarray[Any, Any]
 
 #: Violation of the first stage, and its ratio in successive stages.
 FIRST_VIOLATION, NEXT_SHARE = 0.1, 0.3
-#: Steps per row between two computations of the gap, and steps between two checks for
-#: interruption.
+#: Steps per row between two computations of the gap, and steps between two checks for interruption.
 STEPS_PER_ROW, STEPS_AT_ONCE = 10, 200_000
 
 

@@ -24,8 +24,7 @@ from pegasos.engine.runtime.threads import run_repeatedly
 
 Array = np.ndarray[Any, Any]
 
-#: Relative errors of scores for which exact ones are computed at first, and multiple of the
-#: largest
+#: Relative errors of scores for which exact ones are computed at first, and multiple of the largest
 #: error seen then for which the others are trusted.
 FIRST_ERROR, TIMES_SEEN = 0.01, 8.0
 

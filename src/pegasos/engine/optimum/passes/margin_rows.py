@@ -46,11 +46,8 @@ MANY_ROWS, ROWS_A_FEATURE = 20_000, 200
 #: One row in so many is sampled at most, and the gap to which the sample is solved at most.
 ONE_IN, SAMPLE_GAP = 8, 0.01
 #: The vector of n rows with d features is off by a share of about √(d/n): rows in a band so many
-#: times
-#: as wide, or this share of them at most, are solved first, and this share at most in the end.
-#: With
-#: a
-#: band of 4 instead of 3, 200,000 x 50 rows take 0.25 s of one core instead of 0.23 s.
+#: times as wide, or this share of them at most, are solved first, and this share at most in the
+#: end. With a band of 4 instead of 3, 200,000 x 50 rows take 0.25 s of one core instead of 0.23 s.
 BAND, FIRST_SHARE, LARGEST_SHARE = 3.0, 0.45, 0.5
 #: What the rows that are solved may leave of the gap: the rest is for those that were decided
 #: wrongly.

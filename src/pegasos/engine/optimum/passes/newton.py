@@ -68,32 +68,24 @@ GOOD_SHARE, SHORTEST = 0.3, STEPS[-1]
 #: How far μ falls at once, at first and at best, and where steps had to be short.
 FALL, SLOW_FALL = 0.1, 0.5
 #: How near the path a point must be for that, by the decrement √(gradient·step/μ). As long as the
-#: gap is large a share of √rows
-#: will do: half the decrement's square is how far F_μ is from its least in units of μ, the path's
-#: gap about as many as rows.
+#: gap is large a share of √rows will do: half the decrement's square is how far F_μ is from its
+#: least in units of μ, the path's gap about as many as rows.
 NEAR, NEAR_SHARE, LARGE_GAP = 10.0, 0.05, 0.02
 #: The last μ, as a share of the one whose gap would be the tolerance.
 LAST = 0.3
-#: The first μ after a warm start, as a share of the one whose gap would be the whole objective:
-#: at
-#: most
-#: START; that of a sample of n rows with d features is off by a share of about d/n (times 3,
-#: 100,000 x 20
-#: rows take 4, 4, 5 passes; with START they take 6, 6, 7).
+#: The first μ after a warm start, as a share of the one whose gap would be the whole objective: at
+#: most START; that of a sample of n rows with d features is off by a share of about d/n (times 3,
+#: 100,000 x 20 rows take 4, 4, 5 passes; with START they take 6, 6, 7).
 START, SAMPLE_ERROR = 0.1, 3.0
 #: Passes whose matrix of at least `WIDE` features is computed in float32, which takes half the
-#: time.
-#: Directions that this spoils (columns with means of 1,000 deviations) cost no more than these
-#: passes.
+#: time. Directions that this spoils (columns with means of 1,000 deviations) cost no more than
+#: these passes.
 FLOAT32_PASSES = 12
 #: Past steps of L-BFGS.
 PAST = 20
-#: One row in so many is a sample, if it has so many rows for each feature; and the gap to which
-#: it
-#: is
-#: solved. Hinge at C = 0.001, 1, 100: 30,000 x 150 rows take 10, 11, 13 passes instead of 12, 16,
-#: 18,
-#: 100,000 x 20 rows 4, 4, 5 instead of 9, 11, 12.
+#: One row in so many is a sample, if it has so many rows for each feature; and the gap to which it
+#: is solved. Hinge at C = 0.001, 1, 100: 30,000 x 150 rows take 10, 11, 13 passes instead of 12,
+#: 16, 18, 100,000 x 20 rows 4, 4, 5 instead of 9, 11, 12.
 ONE_IN, ROWS_PER_FEATURE, SAMPLE_TOL = 8, 5, 1e-3
 
 

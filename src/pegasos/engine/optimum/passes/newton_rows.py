@@ -20,8 +20,7 @@ Array = np.ndarray[Any, Any]
 
 _LOGISTIC = LOSSES["logistic"].code
 #: Lines of `out`: weights of the matrix; the change of the gradient for a smaller μ; then y a of
-#: the
-#: new point and of the tangent, each on one line, or on two (label 1, label -1).
+#: the new point and of the tangent, each on one line, or on two (label 1, label -1).
 WEIGHT, RIGHT, FIRST = range(3)
 #: Numbers of `sums`: the loss; then Σ a and Σ d(a) by label, of the new point and of the tangent.
 LOSS, NEW, TANGENT = 0, 1, 5
