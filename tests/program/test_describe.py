@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from scipy import sparse
 
-from command_line import fine
+from command_line import call, fine
 from pegasos.program.records.codec import to_json
 from pegasos.program.tables import statistics as module
 from pegasos.program.tables.dataset import TEXT, BadData, Column, Dataset, take
@@ -316,3 +316,19 @@ def test_one_feature_is_one(tmp_path):
     told = fine("describe", str(path), "--drop", "kind").out
     assert "6 rows, 1 feature," in told
     assert "1 category " in fine("describe", str(path)).out
+
+
+def test_figures_show_pairs_of_features_by_class(tmp_path):
+    pytest.importorskip("vl_convert")
+    random, table = np.random.default_rng(0), tmp_path / "flowers.csv"
+    columns = {name: random.normal(size=60) for name in "abc"}
+    polars.DataFrame({**columns, "label": ["x", "y"] * 30}).write_csv(table)
+    answer = call("describe", table, "--figures", tmp_path / "about", "--json")
+    assert answer.code == 0 and answer.json["rows"] == 60
+    assert "Correlations of features" in (tmp_path / "about" / "report.html").read_text()
+    written = {path.name for path in (tmp_path / "about" / "figures").iterdir()}
+    assert {f"pair-{n}.png" for n in (1, 2, 3)} | {"correlations.svg", "features.csv"} <= written
+    unlabeled = tmp_path / "rows.csv"
+    unlabeled.write_text("a,b\n1.5,2\n2.5,3\n")
+    refused = call("describe", unlabeled, "--no-label", "--figures", tmp_path / "rows")
+    assert refused.code == 2

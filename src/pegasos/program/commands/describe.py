@@ -16,6 +16,7 @@ from pegasos.program.terminal.options import (
 )
 
 if TYPE_CHECKING:
+    from pegasos.program.tables.dataset import Dataset
     from pegasos.program.tables.description import Description, Feature
 
 PLACE = 10
@@ -33,6 +34,10 @@ def command(
         float, option("Z", "A value with |z| >= Z is an outlier; z = (x - mean)/std.")
     ] = 3.0,
     memory: Memory = None,
+    figures: Annotated[
+        str | None,
+        option("FOLDER", "Also write charts of a table with labels: report.html, PNG, SVG, PDF."),
+    ] = None,
 ) -> None:
     """Statistics of every feature, outliers, correlations, balance of classes, advice on scaling.
 
@@ -40,6 +45,7 @@ def command(
       pegasos describe my.csv
       pegasos describe my.csv --label species --drop id
       pegasos describe digits --json
+      pegasos describe my.csv --figures about_my
       pegasos describe 'flights/*.parquet' --memory 2GB
 
     A table (CSV, Parquet) that does not fit into --memory is described in one pass: counts, means,
@@ -49,14 +55,21 @@ def command(
 
     if not outlier > 0:
         raise UsageError(f"--outlier must be above 0, got {outlier:g}.")
-    found = described(data, reading, memory, outlier)
+    found = described(data, reading, memory, outlier, figures)
     give(found, talking.as_json, lambda: _show(found))
 
 
 def described(
-    data: str, reading: ReadingOptions, memory: str | None, outlier: float
+    data: str,
+    reading: ReadingOptions,
+    memory: str | None,
+    outlier: float,
+    figures: str | None = None,
 ) -> Description:
-    """Return the description of a table, with labels where a column can be one."""
+    """Return the description of a table, with labels where a column can be one.
+
+    Its charts are written to the folder `figures`, if one is named.
+    """
     from pegasos.program.datasets import load_or_outline, with_labels_or_without
     from pegasos.program.learning.streamed import StreamedTable
     from pegasos.program.tables.read_options import Outline
@@ -68,7 +81,11 @@ def described(
     def read(labelled: bool) -> Description:
         found = load_or_outline(data, reading, memory, labelled=labelled, encoded=False)
         if not isinstance(found, Outline):
+            if figures is not None:
+                _write_figures(found, figures)
             return describe(found, outlier)
+        if figures is not None:
+            raise UsageError("--figures needs a table that fits into --memory.")
         table = StreamedTable(data, reading, RunningOptions(memory=memory), found)
         for line in (f"{table.about}: it is described in one pass", *found.notes):
             console.say(line)
@@ -77,6 +94,16 @@ def described(
             return describe_blocks(data, parts, found.columns, found.label, outlier, table.budget)
 
     return with_labels_or_without(data, reading, read)
+
+
+def _write_figures(dataset: Dataset, folder: str) -> None:
+    from pegasos.program.pages.data_page import data_page
+
+    if dataset.y is None:
+        raise UsageError("--figures needs labels: name their column with --label.")
+    with console.working(f"writing {folder}"):
+        data_page(dataset).write(folder, figures=True)
+    console.say(f"written: {folder}/report.html and {folder}/figures/")
 
 
 def _show(found: Description) -> None:
