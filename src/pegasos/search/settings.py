@@ -131,7 +131,7 @@ class Setting:
 
     @property
     def walk(self) -> Setting:
-        """What all cells of one walk share: everything but λ or C and the stop."""
+        """Setting without λ, C and stop, which all cells of one walk share."""
         return dataclasses.replace(self, lam=None, C=None, stop=None)
 
     @property

@@ -1,6 +1,6 @@
 """Choose the solver for a problem: the first method of the table that applies, then its fallback.
 
-SDCA walks epochs of coordinate ascent where these are worth while; the table says which method
+SDCA runs epochs of coordinate ascent where few of them suffice. The table says which method
 takes over from them, and when. Every choice is made for one predictor by itself, so that it is
 the same in a fit as in a sweep over many. `plan_.method` names the row, and docs/architecture.md
 shows the table.

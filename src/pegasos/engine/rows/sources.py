@@ -57,7 +57,7 @@ class Rows(Protocol):
 
     @property
     def computed(self) -> KernelRows | None:
-        """The same kernel computed from rows; None for features or a matrix alone."""
+        """Kernel computed from the rows; None for features or a matrix alone."""
 
     def kernel_scores(self, coefficients: Array, members: Array | None) -> Array:
         """Return coefficients·K (vectors x rows) for the members, in fixed tiles."""
@@ -119,7 +119,7 @@ class GramRows(DualRows):
 
     @cached_property
     def computed(self) -> KernelRows | None:
-        """The same kernel computed from rows; None for a matrix alone."""
+        """Kernel computed from the rows; None for a matrix alone."""
         return None if self._kernel is None else KernelRows(self._kernel, self._X)
 
     def kernel_scores(self, coefficients: Array, members: Array | None) -> Array:
