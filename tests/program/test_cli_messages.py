@@ -165,7 +165,7 @@ def test_describe_works_without_any_label(folder):
 
 def test_describe_of_a_messy_table(folder):
     answer = fine("describe", written(messy(), folder / "messy.csv"))
-    for word in ("length", "words", "missing", "kind 0", "strongest correlations"):
+    for word in ("length", "categories", "missing", "kind 0", "strongest correlations"):
         assert word in answer.out
     found = fine("describe", "messy.csv", "--json").json
     assert {each["name"] for each in found["columns"]} == {"length", "width", "city"}

@@ -14,7 +14,7 @@ import pytest
 
 from command_line import call, fine, messy, numbers, written
 from pegasos.learners import one_vs_all
-from pegasos.program import datasets
+from pegasos.program import saved_models
 from pegasos.program.commands import predict
 from pegasos.program.modelfile import load
 
@@ -146,14 +146,14 @@ def test_chunks_give_what_the_whole_gives(models, monkeypatch, name, ending):
     frame = numbers() if name == "plain" else messy()
     path = written(frame, models / f"again.{ending}")
     wanted = fine("predict", f"{name}.model", path, "--what", "probabilities").out
-    whole, parts = datasets.stream, []
+    whole, parts = saved_models.stream, []
 
     def in_chunks(*args, **options):
         for part in whole(*args, **options, chunk=700):
             parts.append(len(part))
             yield part
 
-    monkeypatch.setattr(datasets, "stream", in_chunks)
+    monkeypatch.setattr(saved_models, "stream", in_chunks)
     found = lines_of(fine("predict", f"{name}.model", path, "--what", "probabilities").out)
     assert len(parts) > 1
     assert sum(parts) == len(frame)
@@ -176,13 +176,13 @@ def test_a_file_is_written_whole_or_not_at_all(models, monkeypatch):
         "predict", "plain.model", "plain.csv"
     ).out
 
-    whole = datasets.stream
+    whole = saved_models.stream
 
     def fails(*args, **options):
         yield from whole(*args, **options)
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(datasets, "stream", fails)
+    monkeypatch.setattr(saved_models, "stream", fails)
     (models / "old.csv").write_text("old")
     for name in ("old.csv", "unborn.csv"):
         assert call("predict", "plain.model", "plain.csv", "-o", name).code == 1

@@ -165,11 +165,11 @@ def test_chunks_do_not_matter(trained, monkeypatch):
 
 
 def _in_small_chunks(monkeypatch):
-    from pegasos.program import datasets
+    from pegasos.program import saved_models
 
-    whole = datasets.stream
+    whole = saved_models.stream
     monkeypatch.setattr(
-        datasets, "stream", lambda *args, **options: whole(*args, **options, chunk=500)
+        saved_models, "stream", lambda *args, **options: whole(*args, **options, chunk=500)
     )
 
 

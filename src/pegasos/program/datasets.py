@@ -6,7 +6,7 @@ import contextlib
 import os
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,11 +17,9 @@ from sklearn.model_selection import GroupShuffleSplit, train_test_split
 from pegasos.engine.runtime.memory import parse_bytes
 from pegasos.program.errors import UsageError
 from pegasos.program.modelfile.container import begins_like_model
-from pegasos.program.tables.column_roles import places_of
 from pegasos.program.tables.dataset import (
     Array,
     BadData,
-    Column,
     Dataset,
     TooLarge,
     holds_words,
@@ -30,7 +28,7 @@ from pegasos.program.tables.labels import label_texts, rare_classes
 from pegasos.program.tables.messages import near, plain
 from pegasos.program.tables.named_sets import SETS, load_set
 from pegasos.program.tables.read_options import Outline, ReadOptions
-from pegasos.program.tables.reading import outline, read, stream
+from pegasos.program.tables.reading import outline, read
 from pegasos.program.tables.shards import files_of, is_pattern
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import ReadingOptions
@@ -116,7 +114,7 @@ def load(
 ) -> Dataset:
     """Return all rows of a file or named set, and print notes on them."""
     if source in SETS:
-        dataset = _load_set(source, reading)
+        dataset = load_named(source, reading)
     else:
         check_source(source)
         with console.working(f"reading {source}"):
@@ -136,7 +134,8 @@ def load(
     return dataset
 
 
-def _load_set(source: str, reading: ReadingOptions) -> Dataset:
+def load_named(source: str, reading: ReadingOptions) -> Dataset:
+    """Return a named set, or refuse options that are for files."""
     for name, value in vars(reading).items():
         if value and name not in _FOR_SETS:
             what = f"{source!r} is a named set with columns and labels of its own"
@@ -181,40 +180,6 @@ def check_source(source: str) -> None:
         if path.is_file() and begins_like_model(path):
             show = f"`pegasos show {shlex.quote(source)}` tells what it is"
             raise BadData(f"{source} is a model file, not data; {show}.")
-
-
-def chunks(
-    source: str,
-    columns: list[Column],
-    frame: bool,
-    label_name: str | None,
-    reading: ReadingOptions,
-    memory: str | None = None,
-    keep: tuple[str, ...] = (),
-    labelled: bool = False,
-) -> Iterator[Dataset]:
-    """Yield the rows of a file or set in parts, with a model's columns.
-
-    Labels come along where there are any, and the columns `keep` as they stand in the file. With
-    `labelled`, rows without a label are left out.
-    """
-    if source not in SETS:
-        check_source(source)
-        options = replace(read_options(reading, memory, labelled=False), keep=keep)
-        given: dict[str, Any] = {"label_name": label_name, "labelled": labelled}
-        for part in stream(source, columns, options, frame=frame, **given):
-            for note in part.notes:
-                console.say(note)
-            yield part
-        return
-    dataset = _load_set(source, reading)
-    names = [column.name for column in columns]
-    X = dataset.X[:, places_of(names, [column.name for column in dataset.columns], source)]
-    if frame:
-        import polars
-
-        X = polars.DataFrame(np.asarray(X, dtype=np.float64), schema=names)
-    yield replace(dataset, X=X, columns=columns)
 
 
 @dataclass(frozen=True)

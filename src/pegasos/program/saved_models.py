@@ -16,10 +16,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from pegasos.metrics import METRICS, Metric
-from pegasos.program.datasets import chunks
+from pegasos.program.datasets import check_source, load_named, read_options
 from pegasos.program.errors import BadModel, NotAModel, UsageError
 from pegasos.program.modelfile import Model, read_model
 from pegasos.program.records.models import ModelCard
+from pegasos.program.tables.column_roles import places_of
 from pegasos.program.tables.dataset import (
     DATES,
     NUMBER,
@@ -31,6 +32,8 @@ from pegasos.program.tables.dataset import (
 )
 from pegasos.program.tables.labels import checked_weights, label_texts, unlabelled_note
 from pegasos.program.tables.messages import near
+from pegasos.program.tables.named_sets import SETS
+from pegasos.program.tables.reading import stream
 from pegasos.program.tables.row_hashes import hash_rows, split_known
 from pegasos.program.tables.sampling import joined
 from pegasos.program.terminal import console, option_values
@@ -111,14 +114,33 @@ class SavedModel:
 
         With `labelled`, rows without a label are left out and counted in a note.
         """
-        rows = left_out = 0
-        label, frame = self.card.label, self.wants_frame
-        for part in chunks(data, self.columns, frame, label, reading, self.memory, keep, labelled):
+        rows, left_out, label = 0, 0, self.card.label
+        for part in self._parts(data, reading, keep, labelled):
+            for note in part.notes:
+                console.say(note)
             rows, left_out = rows + len(part) + part.unlabelled, left_out + part.unlabelled
             if len(part):
                 yield part
         for note in unlabelled_note(left_out, rows, label or "y", data, reading.strict):
             console.say(note)
+
+    def _parts(
+        self, data: str, reading: ReadingOptions, keep: tuple[str, ...], labelled: bool
+    ) -> Iterator[Dataset]:
+        frame = self.wants_frame
+        if data not in SETS:
+            check_source(data)
+            options = replace(read_options(reading, self.memory, labelled=False), keep=keep)
+            given: dict[str, Any] = {"label_name": self.card.label, "labelled": labelled}
+            yield from stream(data, self.columns, options, frame=frame, **given)
+            return
+        dataset, names = load_named(data, reading), [column.name for column in self.columns]
+        X = dataset.X[:, places_of(names, [column.name for column in dataset.columns], data)]
+        if frame:
+            import polars
+
+            X = polars.DataFrame(np.asarray(X, dtype=np.float64), schema=names)
+        yield replace(dataset, X=X, columns=self.columns, notes=[])
 
     def labelled_rows(self, data: str, reading: ReadingOptions) -> Dataset:
         """Return all rows of a file or set with their labels, and weights if one asks."""

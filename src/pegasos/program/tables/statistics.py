@@ -53,26 +53,22 @@ SAMPLE_ROWS, COUNTED_WORDS = 1_000_000, 50_000
 def describe(dataset: Dataset, outlier: float = 3.0) -> Description:
     """Describe a data set in memory; all numbers are exact, in float64.
 
-    Only correlations of more than 100 features of many rows come from a sample.
+    Only correlations in more than 16 million numbers come from a sample.
 
     >>> found = describe(Dataset("two", np.array([[0.0, 5.0], [2.0, 5.0]]), [], np.array([1, 1])))
     >>> found.columns[0].mean, found.columns[0].std, found.constant, found.guessing_error
     (1.0, 1.0, ['x2'], 0.0)
     """
-    m, n = dataset.X.shape
-    if m == 0 or n == 0:
-        raise BadData(f"{dataset.name}: {m} rows and {n} features; there is nothing to describe.")
-    columns = dataset.columns or [Column(f"x{j + 1}") for j in range(n)]
+    columns = dataset.columns or [Column(f"x{j + 1}") for j in range(dataset.X.shape[1])]
     if dataset.has_frame:  # kinds of a frame that no reader made are those of its columns
-        words = map(holds_words, dataset.X.get_columns())
         columns = [
-            Column(column.name, TEXT if own else NUMBER if column.kind == TEXT else column.kind)
-            for column, own in zip(columns, words, strict=True)
+            Column(
+                each.name, TEXT if holds_words(own) else NUMBER if each.kind == TEXT else each.kind
+            )
+            for each, own in zip(columns, dataset.X.get_columns(), strict=True)
         ]
-    describer = Describer(columns)
-    with single_threaded_blas():  # tall, narrow products gain nothing by threads
-        describer.see(dataset)
-        return describer.description(dataset.name, outlier, dataset.image is not None)
+    is_image = dataset.image is not None
+    return describe_blocks(dataset.name, [dataset], columns, None, outlier, image=is_image)
 
 
 def describe_blocks(
@@ -82,6 +78,7 @@ def describe_blocks(
     label: str | None = None,
     outlier: float = 3.0,
     memory: float | None = None,
+    image: bool = False,
 ) -> Description:
     """Describe a table of which every row is seen once.
 
@@ -90,18 +87,23 @@ def describe_blocks(
     name : of the table.
     blocks : frames, arrays or CSR matrices of rows, with labels if `label` is given.
     columns : of each block; none for sparse rows, which are as wide as their largest index.
-    label : name of the label.
+    label : name of the label, if it is to be checked.
     outlier : smallest |z| of an outlier.
     memory : bytes that samples may take; None: all rows are kept.
+    image : whether rows are images.
     """
+    if not outlier > 0:
+        raise ValueError(
+            f"outlier must be a positive number of standard deviations, got {outlier!r}."
+        )
     describer = Describer(columns, memory)
     distinct = functools.partial(distinct_values, describer.sample, columns)
-    with explaining_columns(distinct), single_threaded_blas():
+    with explaining_columns(distinct), single_threaded_blas():  # narrow products gain no threads
         for block in blocks:
             describer.see(block)
         if not describer.rows or not len(describer.moments.count) + len(describer.words):
             raise BadData(f"{name} has no rows" + (", or none with a number." * (not columns)))
-        found = describer.description(name, outlier)
+        found = describer.description(name, outlier, image)
         if label is not None:
             count, whole = describer.unlabelled, describer.rows + describer.unlabelled
             found.notes[:0] = unlabelled_note(count, whole, label, name, False)
@@ -173,12 +175,8 @@ class Describer:
         if self._sparse:
             self._lowest = min(self._lowest, int(values.indices.min(initial=1)))
 
-    def description(self, name: str, outlier: float = 3.0, image: bool = False) -> Description:
+    def description(self, name: str, outlier: float, image: bool) -> Description:
         """Return the description of all rows so far."""
-        if not outlier > 0:
-            raise ValueError(
-                f"outlier must be a positive number of standard deviations, got {outlier!r}."
-            )
         X, _, *texts = self.sample.rows()
         columns = self.columns
         if self._open:
