@@ -153,7 +153,8 @@ def temporary_folder() -> Iterator[Path]:
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write a text file atomically; a missing folder is created."""
-    write_bytes(path, text.encode("utf-8"))
+    # File names that are not UTF-8 are written with escapes.
+    write_bytes(path, text.encode("utf-8", "backslashreplace"))
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
