@@ -146,7 +146,7 @@ def test_a_model_has_probabilities_only_after_it_was_calibrated():
 
 
 def test_few_rows_of_a_class_are_not_calibrated():
-    with pytest.raises(ValueError, match="10 are needed"):
+    with pytest.raises(ValueError, match="only one class has 10 rows"):
         choose_calibration(RANDOM.normal(size=40), np.repeat([0, 1], [35, 5]))
 
 

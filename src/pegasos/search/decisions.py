@@ -83,15 +83,19 @@ def choose_calibration(
     this to isotonic regression, unless the Brier score is worse by more than a standard error.
     """
     from pegasos.learners.calibration import ISOTONIC, SIGMOID, fit_calibration
+    from pegasos.learners.one_vs_one import class_count
 
-    counts = np.bincount(codes)
-    if counts.min() < LEAST_ROWS:
+    columns = 2 if scores.ndim == 1 else max(2, scores.shape[1])
+    counts = np.bincount(codes, minlength=class_count(columns) if pairs else columns)
+    if (counts >= LEAST_ROWS).sum() < 2:
         raise ValueError(
-            f"a class has {counts.min()} rows with out-of-fold scores; to calibrate, {LEAST_ROWS} "
-            "are needed."
+            f"only one class has {LEAST_ROWS} rows with out-of-fold scores; to calibrate, two such "
+            "classes are needed."
         )
     found = {} if own is None else {OWN: own}
-    for kind in (SIGMOID, ISOTONIC) if len(codes) >= ISOTONIC_ROWS else (SIGMOID,):
+    # Sigmoids are regularized, and suit classes of few rows.
+    many = len(codes) >= ISOTONIC_ROWS and counts.min() >= LEAST_ROWS
+    for kind in (SIGMOID, ISOTONIC) if many else (SIGMOID,):
         found[kind] = cross_fitted(kind, scores, codes, pairs)
     classes, truth = np.arange(len(counts)), np.eye(len(counts))[codes]
     brier = Metric("brier")

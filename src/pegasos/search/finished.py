@@ -132,7 +132,9 @@ class FinishedSearch(CellSearch):
     def _predictor_scores(self, cell: int) -> tuple[Array, Array]:
         """Return the tested rows, and the scores of a leading cell's predictors for them."""
         check_is_fitted(self, "cv_results_")
-        parts = self._scores.get(cell, {}).values()
+        parts = list(self._scores.get(cell, {}).values())
+        if len({values.shape[1] for _, values in parts}) > 1:
+            parts = [(test, self._for_all_classes(cell, test, values)) for test, values in parts]
         if len(parts) < self.n_splits_ or len({values.shape[1] for _, values in parts}) != 1:
             raise ValueError(
                 f"the scores of cell {cell} were not kept in every fold: only those of leading "
@@ -142,6 +144,23 @@ class FinishedSearch(CellSearch):
         tested, scores = (np.concatenate(each)[::-1] for each in zip(*parts, strict=True))
         rows, last = np.unique(tested, return_index=True)
         return rows, scores[last]
+
+    def _for_all_classes(self, cell: int, test: Array, values: Array) -> Array:
+        """Return scores of a fold with a column for every class.
+
+        A class that is absent from the fold's training rows gets a low score. Scores of pairs of
+        classes are returned unchanged.
+        """
+        train = np.ones(len(self._truth), dtype=bool)
+        train[test] = False
+        codes = np.unique(self._truth[train])
+        if len(codes) == 2 and values.shape[1] == 1:
+            values = np.column_stack([-values[:, 0], values[:, 0]])
+        if self.cells_[cell].learner.couples_pairs or values.shape[1] != len(codes):
+            return values
+        found = np.full((len(values), len(self._classes)), min(-1.0, float(values.min())))
+        found[:, codes] = values
+        return found
 
     def out_of_fold_scores(self, cell: int) -> Array:
         """Return out-of-fold decision values of a leading cell.
