@@ -356,3 +356,25 @@ def test_test_rows_from_elsewhere_are_told():
     assert "rely on the test error" in unlike_words(honest, test, "the file's own test group")
     assert unlike_words(honest, test, "random, by class") is None
     assert unlike_words(honest, ErrorCount.counted(2007, 46), "the file's own test group") is None
+
+
+@pytest.mark.parametrize("stray", [["gone?"], ["gone?", "Stayed", "churn", "left", "new", "n/k"]])
+def test_stray_labels_leave_choice_and_probabilities(table, stray):
+    frame = pl.read_csv(table)
+    labels = frame["status"].to_list()
+    labels[: 40 * len(stray) : 40] = stray
+    frame.with_columns(status=pl.Series(labels)).write_csv("stray.csv")
+    given = ("-m", "sdca-logistic", *LINEAR, "--drop", "customer", "--no-page", "--json")
+    clean, answer = (fine("tune", name, *given) for name in (table, "stray.csv"))
+    asked = "class 'gone?' has 1 row: a typo?"
+    several = f"{len(stray)} classes have fewer than 5 rows"
+    assert (asked if len(stray) == 1 else several) in answer.err
+    found, wanted = answer.json, clean.json
+    assert found["choice"]["value"] == pytest.approx(wanted["choice"]["value"], abs=0.02)
+    assert found["calibration"] is not None
+    options = ("--what", "probabilities", "-o", "p.csv")
+    fine("predict", found["model"], table, *options)
+    p = pl.read_csv("p.csv").select(pl.col("^p_.*$"))
+    assert p.width == 2 + len(stray)
+    np.testing.assert_allclose(p.sum_horizontal(), 1)
+    assert p.drop("p_churned", "p_stayed").to_numpy().max() < 0.1

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import csv
+import html
 import re
+import shlex
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -145,6 +148,38 @@ def test_a_folder_of_other_data_is_refused_with_a_way_out(table, tmp_path):
     assert "-o" in answer.err
     replaced = fine(*given, "-o", "here", "--force", "--json").json
     assert without_times(replaced) == without_times(fine(*given, "-o", "new", "--json").json)
+
+
+def test_cost_is_the_same_number_everywhere(table):
+    found = fine("tune", table, "-m", "sdca", "--kernel", "linear", "--C", "3", "--json").json
+    assert found["choice"]["cost"] == pytest.approx(3)
+    assert found["decision"]["saved_rows"] > found["training_rows"]  # refitted on all rows
+    told = fine("show", found["model"]).out
+    assert "(C = 3)" in told
+    assert fine("show", found["model"], "--json").json["learner"]["cost"] == pytest.approx(3)
+    fine("report", found["model"], "--data", table, "-o", "model.html")
+    assert re.search(r"C\W+3\b", Path("model.html").read_text(encoding="utf-8"))
+
+
+def test_the_table_shows_epochs_and_training_errors_of_models_without_a_certificate(table):
+    told = fine("tune", table, "-m", "perceptron", "--kernel", "linear", "--epochs", "2,9").out
+    head, row = told.splitlines()[2:4]
+    assert re.split(r"  +", head)[2:5] == ["epochs", "training error", "cv error"]
+    assert re.split(r"  +", row)[2] in ("2", "9") and "%" in re.split(r"  +", row)[3]
+    certified = fine("tune", table, *SMALL, "-m", "sdca", "-o", "certified").out
+    head = certified.splitlines()[2]
+    assert "cv error" in head and "epochs" not in head and "training error" not in head
+
+
+@pytest.mark.parametrize("model", ["perceptron", "pegasos", "sdca"])
+def test_the_command_of_a_cell_trains_it_exactly(table, model):
+    given = ("-m", model, "--epochs", "3", "--kernel", "gaussian:2", "--no-refit-all")
+    strength = () if model == "perceptron" else ("--lam", "0.01")
+    found = fine("tune", table, *given, *strength, "-o", "run", "--json").json
+    page = Path("run/report.html").read_text(encoding="utf-8")
+    line = html.unescape(re.search(rf"pegasos (train [^<\"]*-m {model}[^<\"]*)", page)[1])
+    again = fine(*shlex.split(line), "-o", "cell.model", "--json").json
+    assert again["errors"] == found["errors"]
 
 
 def test_a_second_search_in_the_same_folder_is_refused(table):

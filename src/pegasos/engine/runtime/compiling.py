@@ -143,7 +143,7 @@ def announced(*what: Any) -> Iterator[None]:
     if fresh and not _announced:
         _announced = True
         print(
-            "pegasos: compiling its inner loops, once on this machine (a few seconds) ...",
+            "pegasos: compiling its inner loops, once on this machine (up to half a minute) ...",
             file=sys.stderr,
             flush=True,
         )

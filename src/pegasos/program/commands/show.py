@@ -27,9 +27,10 @@ def command(model: ModelFile, talking: OutputOptions) -> None:
     from pegasos.program.views import give
 
     saved = SavedModel.open(model)
+    rows = (saved.card.learned_rows, saved.card.searched_rows)
     found = ShownModel(
         model=model,
-        learner=learner_facts(saved.model.estimator, saved.card.learned_rows),
+        learner=learner_facts(saved.model.estimator, *rows),
         steps=steps_of(saved.model.estimator),
         columns=[column.name for column in saved.columns],
         format=saved.model.format,

@@ -59,7 +59,7 @@ def report_model(
     """
     card = ModelCard() if card is None else card
     learner: Any = anatomy(estimator, fitted=True).learner
-    found = learner_facts(estimator, card.learned_rows)
+    found = learner_facts(estimator, card.learned_rows, card.searched_rows)
     kernel = kernel_text(None if learner.kernel is None else learner.kernel_)
     refit = "" if card.refitted_rows is None else " rows, before the refit on all rows"
     errors = {f"{name}{refit}": each for name, each in card.errors.items()}

@@ -36,8 +36,14 @@ class LearnerFacts:
     gap: float | None
 
 
-def learner_facts(estimator: Any, rows: int | None = None) -> LearnerFacts:
-    """Return the facts on a fitted learner, alone or in a pipeline, trained on `rows` rows."""
+def learner_facts(
+    estimator: Any, rows: int | None = None, cost_rows: int | None = None
+) -> LearnerFacts:
+    """Return the facts on a fitted learner, alone or in a pipeline, trained on `rows` rows.
+
+    C is that of `cost_rows` rows, by default the same.
+    """
+    cost_rows = rows if cost_rows is None else cost_rows
     from pegasos.nystroem import Nystroem
 
     parts = anatomy(estimator, fitted=True)
@@ -54,7 +60,7 @@ def learner_facts(estimator: Any, rows: int | None = None) -> LearnerFacts:
         loss=model.fixed.get("loss"),
         kernel=mapped or ("linear" if linear else repr(learner.kernel_)),
         lam=lam,
-        cost=None if lam is None or rows is None else 1 / (lam * rows),
+        cost=None if lam is None or cost_rows is None else 1 / (lam * cost_rows),
         rows=rows,
         count=int(learner.n_iter_),
         unit=declaration.unit,
@@ -148,6 +154,17 @@ class ModelCard:
             if self.split is not None and self.split.learned_rows > 0
             else None
         )
+
+    @property
+    def searched_rows(self) -> int | None:
+        """Number of rows on which a search chose λ, before the refit on all rows.
+
+        They relate λ to C, so that C is the same wherever a run shows it.
+        """
+        learned = self.learned_rows
+        if learned is None or self.refitted_rows is None or self.split is None:
+            return learned
+        return round(learned * self.split.train_rows / self.refitted_rows)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from sklearn.model_selection import (
 )
 
 from pegasos.engine.rows.plan import budget_bytes
-from pegasos.learners.catalogue import ONE_VS_ONE, make_learner
+from pegasos.learners.catalogue import MODELS, ONE_VS_ONE, make_learner
 from pegasos.metrics import METRICS, PROBABILITIES, Metric
 from pegasos.nystroem import Nystroem
 from pegasos.program.errors import UsageError
@@ -121,6 +121,8 @@ def explore(
         grid,
         cv=_folds(job, rows),
         scoring=None if by_error else metric or job.metric,
+        # Errors on training rows tell whether a model without a certificate has converged.
+        return_train_score=any(MODELS[model][0].tolerance is None for model in models),
         n_jobs=job.options.jobs,
         store=job.folder,
         memory=running.memory,
