@@ -50,7 +50,8 @@ def explain_rows(
     y = np.array([known[text] for text in texts])
     if len(labels) == 2 and positive is None:
         positive = Metric("f1").settled(y, estimator.classes_).positive
-    chosen = Metric(metric if metric in METRICS else "error", positive)
+    # Costs are not part of a record.
+    chosen = Metric(metric if metric in METRICS and metric != "cost" else "error", positive)
     with contextlib.suppress(ValueError):  # too many columns
         found = explain(
             estimator,
