@@ -176,12 +176,9 @@ class SGDClassifier(_InParts):
             pytest.skip(
                 f"average={self.average!r}: the mean is over all steps or a last part of them, not from a step on"
             )
-        if not self.shuffle:
-            pytest.skip(
-                "shuffle=False: Pegasos draws at random, only Perceptron can take rows in their own order"
-            )
         loss = "hinge" if self.loss == "hinge" else "logistic"
         same["epochs"] = min(self.max_iter, 200)
+        same["sampling"] = "permutation" if self.shuffle else "in-order"
         return pegasos.Pegasos(loss, self.alpha, average=self.average, **same)
 
 

@@ -206,6 +206,10 @@ class Metric:
     costs : tuple of (true, predicted, cost)
         Costs of the metric "cost"; pairs that are not listed cost nothing.
 
+    See Also
+    --------
+    sklearn.metrics.make_scorer : Scorers of scikit-learn, which searches take as well.
+
     Examples
     --------
     >>> from sklearn.linear_model import LogisticRegression

@@ -248,6 +248,10 @@ def full_kernel_bound(
     FullKernelBound
         Lower and upper bound for each column.
 
+    See Also
+    --------
+    Nystroem : The features.
+
     Notes
     -----
     The Nyström predictor w·φ(x) = Σ β_l K(l, x), β = W w, lies in the feature space of the full

@@ -147,3 +147,48 @@ def test_public_names_are_reachable_and_documented() -> None:
     for name in pegasos.__all__:
         assert getattr(pegasos, name).__doc__, name
     assert {"kernels", "metrics"} <= set(pegasos.__all__)
+
+
+class Watcher:
+    """Callback that records the tasks of a fit, and may stop it."""
+
+    def __init__(self, stops: bool = False) -> None:
+        self.stops, self.tasks, self.gaps = stops, [], []
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        self.tasks.append("setup")
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        self.tasks.append("teardown")
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+        self.tasks.append(f"begin {context.task_name}")
+
+    def on_fit_task_end(self, estimator: Any, context: Any, *, metadata: Any) -> bool:
+        self.tasks.append(f"end {context.task_name}")
+        self.gaps += [] if metadata is None else [metadata["gap"]]
+        return self.stops
+
+
+@pytest.mark.parametrize("kind", LEARNERS)
+def test_callbacks_of_scikit_learn_see_a_fit(kind: Any) -> None:
+    pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks from 1.9 on")
+    watcher = Watcher()
+    watched = kind(random_state=0).set_callbacks(watcher).fit(X, Y)
+    plain = kind(random_state=0).fit(X, Y)
+    np.testing.assert_array_equal(watched.coef_, plain.coef_)
+    assert watcher.tasks[:2] == ["setup", "begin fit"]
+    assert watcher.tasks[-2:] == ["end fit", "teardown"]
+
+
+@pytest.mark.parametrize("kernel", [None, Gaussian(0.5)], ids=str)
+def test_a_callback_sees_gaps_and_stops_a_fit(kernel: Any) -> None:
+    pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks from 1.9 on")
+    watcher, learner = Watcher(), SDCA(C=100, kernel=kernel, tol=1e-8, random_state=0)
+    whole = clone(learner).set_callbacks(watcher).fit(X, Y)
+    assert whole.gap_ <= 1e-8 and len(watcher.gaps) > 1
+    stopped = clone(learner).set_callbacks(Watcher(stops=True)).fit(X, Y)
+    assert 1e-8 < stopped.gap_ < np.inf
+    np.testing.assert_allclose(stopped.objective_, stopped.certificate(X, Y).primal, rtol=1e-9)
+    assert stopped.dual_objective_ <= whole.objective_ <= stopped.objective_  # the gap is true
+    assert clone(learner).fit(X, Y).gap_ <= 1e-8  # the deadline ends with the fit

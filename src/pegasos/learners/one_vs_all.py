@@ -18,6 +18,7 @@ from pegasos.engine.kernels.distances import Pairs, fill_matrix, largest_square,
 from pegasos.engine.rows.features import MappedRows
 from pegasos.engine.walk.losses import PROBABILISTIC
 from pegasos.learners.calibration import Calibration
+from pegasos.learners.callbacks import CallbackSupportMixin, reporting, with_callbacks
 from pegasos.learners.catalogue import ONE_VS_ONE, ONE_VS_REST, Declaration
 from pegasos.learners.foreign_names import refuse_foreign_names
 from pegasos.learners.one_vs_one import class_pairs, class_scores, couple_probabilities
@@ -93,7 +94,7 @@ def gives_probabilities(estimator: Any) -> bool:
     return True
 
 
-class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
+class OneVsAllClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Linear or kernel classifier with a predictor for each class, or one for two classes.
 
     Each learner defines `_learn` and the methods that a search calls: `_check_parameters`,
@@ -173,6 +174,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
 
     # -- fitting -----------------------------------------------------------------------------------
 
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the classifier.
 
@@ -190,7 +192,7 @@ class OneVsAllClassifier(ClassifierMixin, BaseEstimator):
         self
             The fitted classifier.
         """
-        with self._time_limit():
+        with self._time_limit(), reporting(self, X, y):
             task = self._open(X, y, sample_weight)
             saved = self._saved if self._goes_on else None
             if saved is None:

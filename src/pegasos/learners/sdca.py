@@ -267,7 +267,7 @@ class SDCA(RegularizedClassifier):
                 "the kernel is not positive semidefinite: no duality gap exists, and the result is "
                 "not certified."
             )
-        elif self.gap_ > self.tol:
+        elif self.gap_ > self.tol and (self.max_time is not None or not deadline_reached()):
             seconds = self.max_time if deadline_reached() else None
             given = (self.n_iter_, self.gap_, self.tol, int((self._gaps > self.tol).sum()))
             rest = (len(self._gaps), single, bool(self.finish), seconds)
