@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from pegasos.program.tables.dataset import BadData, Column
+from pegasos.program.tables.formats import formats
 from pegasos.program.tables.read_options import ReadOptions
 from pegasos.program.tables.reading import read, stream
 
@@ -323,3 +324,8 @@ def test_svmlight_that_is_refused(tmp_path: Path, text: str, message: str) -> No
     path.write_text(text)
     with pytest.raises(BadData, match=message):
         read(path, ReadOptions(limit=64 * 10**6))
+
+
+def test_a_line_of_commas_is_recognized_at_once() -> None:
+    """The pattern of svmlight took time exponential in the number of commas."""
+    assert not formats()["svmlight"].sniff(b"1" + b"," * 60_000 + b" x:y\n")

@@ -41,7 +41,21 @@ class Part:
     test: bool | None = None
 
 
-class ArrayFile(TableFile):
+class ArrayTableFile(TableFile):
+    """One open file whose features are an array or a sparse matrix."""
+
+    is_sparse = False
+
+    @abstractmethod
+    def add_features(self, found: Dataset, X: Any, options: ReadOptions) -> Dataset:
+        """Return the data set with its features."""
+
+    @abstractmethod
+    def wanted_features(self, found: Dataset, X: Any, wanted: Wanted) -> Any:
+        """Return the features of a model, by name if the file has these, else by position."""
+
+
+class ArrayFile(ArrayTableFile):
     """Arrays of an open file: features, and columns of labels, groups and weights.
 
     Parameters
@@ -56,7 +70,7 @@ class ArrayFile(TableFile):
         Columns of a model; groups and weights are then left out.
     """
 
-    header, typed, is_sparse = True, True, False
+    header, typed = True, True
 
     def __init__(
         self, name: str, arrays: Sequence[str], options: ReadOptions, wanted: Wanted | None

@@ -54,7 +54,7 @@ def read_columns(
             used += column.add(block, str(place), table.names[place])
         if block.array is not None:
             arrays.append(block.array)
-            used += block.array.data.nbytes
+            used += array_bytes(block.array)
         if block.test is not None:
             tests.append(np.full(len(block), block.test))
         if used > limit:
@@ -68,11 +68,20 @@ def read_columns(
     return Columns(table.name, table.names, found, table.where, table.commas, test, array, notes)
 
 
+def array_bytes(array: Any) -> int:
+    """Return the bytes of an array or a CSR matrix, 0 for None."""
+    if sparse.issparse(array):
+        return int(array.data.nbytes + array.indices.nbytes + array.indptr.nbytes)
+    return 0 if array is None else int(array.nbytes)
+
+
 def _stacked(arrays: list[Any]) -> Any:
-    if len(arrays) == 1:
-        return arrays[0]
-    is_sparse = any(sparse.issparse(each) for each in arrays)
-    return sparse.vstack(arrays, "csr") if is_sparse else np.concatenate(arrays)
+    if not any(sparse.issparse(each) for each in arrays):
+        return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+    width = max(each.shape[1] for each in arrays)
+    for each in arrays:
+        each.resize(each.shape[0], width)
+    return sparse.vstack(arrays, "csr")
 
 
 class _Column(ABC):

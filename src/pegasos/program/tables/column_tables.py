@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from pegasos.program.tables.array_files import ArrayFile
+from pegasos.program.tables.array_files import ArrayTableFile
 from pegasos.program.tables.cell_values import as_numbers, as_words
-from pegasos.program.tables.column_reading import read_columns
+from pegasos.program.tables.column_reading import array_bytes, read_columns
 from pegasos.program.tables.column_roles import Roles
 from pegasos.program.tables.columns import Columns
 from pegasos.program.tables.dataset import (
@@ -50,19 +50,23 @@ def read(table: Table, options: ReadOptions) -> Dataset:
     parts = table.first.roles(options, table.name)
     rows = read_columns(table, parts, options.allowed()).settled(parts)
     found, rows, parts = _labelled(rows, parts, options)
-    if isinstance(table.first, ArrayFile):
+    if isinstance(table.first, ArrayTableFile):
         return table.first.add_features(found, rows.array, options)
     return _add_features(found, rows, parts, options)
 
 
-def outline(table: Table, options: ReadOptions) -> Outline:
-    """Describe a table by its first block; other files are taken to be alike."""
+def outline(table: Table, options: ReadOptions) -> Outline | None:
+    """Describe a table by its first block, as if the others were alike; None for dense arrays."""
+    is_array = isinstance(table.first, ArrayTableFile)
+    if is_array and not table.first.has_open_width:
+        return None
     parts = table.first.roles(options, table.name)
     first = next(table.blocks(parts.needed), None)
     if first is None:
         raise NoRows(f"{table.name} has names of columns, but no rows.")
     found = read_columns(table, parts, 2**62, [first])
-    size = sum(series.estimated_size() for series in found.columns.values()) / first.share
+    size = sum(series.estimated_size() for series in found.columns.values())
+    size = (size + array_bytes(found.array)) / first.share
     found = replace(found, where=first.where).settled(parts)
     kinds, notes = _kinds(found.features(parts), parts, table.names)
     label, weight, group = (
@@ -71,7 +75,7 @@ def outline(table: Table, options: ReadOptions) -> Outline:
     )
     notes = [*found.notes, *notes, *([parts.note] if parts.note else [])]
     features = [Column(name, kind) for name, kind in kinds.items()]
-    return Outline(features, label, weight, group, size, notes)
+    return Outline(features, label, weight, group, size, notes, sparse=is_array)
 
 
 def stream(table: Table, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
@@ -237,7 +241,7 @@ def _block(table: Table, block: Block, parts: Roles, wanted: Wanted) -> Dataset:
     if parts.label is not None:
         found.label_name, labels = rows.names[parts.label], rows.labels(parts.label)
         found.y = None if labels.null_count() else simplest(rows.full(labels, ""))
-    if isinstance(table.first, ArrayFile):
+    if isinstance(table.first, ArrayTableFile):
         found.X = table.first.wanted_features(found, rows.array, wanted)
         return found
     found.kept = {rows.names[place]: rows.columns[place].to_list() for place in parts.kept}

@@ -34,7 +34,7 @@ class Columns:
     def __len__(self) -> int:
         if self.array is not None:
             return int(self.array.shape[0])
-        return len(next(iter(self.columns.values())))
+        return len(next(iter(self.columns.values()), ()))
 
     def bad(self, row: int, what: str) -> BadData:
         """Return an error about a row."""

@@ -53,6 +53,8 @@ class TableFile(ABC):
     typed = False
     #: Number of features that are not columns, but those of an array.
     width = 0
+    #: Whether the number of features is known only after all rows were read.
+    has_open_width = False
     #: Number of rows if known, to refuse a file before it is decompressed.
     rows: int | None = None
 

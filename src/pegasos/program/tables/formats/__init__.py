@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Protocol, cast
 
-from pegasos.program.tables.dataset import BadData, Dataset
+from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.messages import listed, shown
 from pegasos.program.tables.read_options import ReadOptions, Wanted
 from pegasos.program.tables.shards import REMEDY, Shards
 from pegasos.program.tables.source import Source
+from pegasos.program.tables.table import TableFile
 
 _JSON = (".json", ".jsonl", ".ndjson")
 
@@ -26,11 +27,30 @@ class Format(Protocol):
     def sniff(self, head: bytes) -> bool:
         """Return whether a file that begins with these bytes has the format."""
 
-    def read(self, shards: Shards, options: ReadOptions) -> Dataset:
-        """Read the whole table from all its files."""
+    def open_file(
+        self,
+        source: Source,
+        expected: Sequence[str],
+        *,
+        options: ReadOptions,
+        limit: int | None,
+        wanted: Wanted | None,
+    ) -> TableFile:
+        """Open a file.
 
-    def stream(self, shards: Shards, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
-        """Yield blocks of rows for a model."""
+        Parameters
+        ----------
+        source : Source
+            The file.
+        expected : sequence of str
+            Names that a header probably contains.
+        options : ReadOptions
+            Options.
+        limit : int or None
+            Maximum bytes of the decoded values of a table that is read whole.
+        wanted : Wanted or None
+            Columns of a model, if rows are read for one.
+        """
 
 
 @cache

@@ -6,14 +6,12 @@ import codecs
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from pegasos.program.tables import column_tables
 from pegasos.program.tables.csv_layout import SAMPLE_BYTES, find_layout
 from pegasos.program.tables.csv_records import line_of, parse
-from pegasos.program.tables.dataset import Dataset, NoRows
-from pegasos.program.tables.read_options import Outline, ReadOptions, Wanted
-from pegasos.program.tables.shards import Shards
+from pegasos.program.tables.dataset import NoRows
+from pegasos.program.tables.read_options import ReadOptions, Wanted
 from pegasos.program.tables.source import Source
-from pegasos.program.tables.table import Block, Table, TableFile
+from pegasos.program.tables.table import Block, TableFile
 from pegasos.program.tables.text_chunks import Chunk, chunks
 
 NAME = "csv"
@@ -30,43 +28,21 @@ def sniff(head: bytes) -> bool:
     )
 
 
-def read(shards: Shards, options: ReadOptions) -> Dataset:
-    """Read the whole table."""
-    opened = partial(TextFile, encoding=options.encoding, most=_SWELL * options.allowed())
-    return column_tables.read(Table(shards, opened), options)
-
-
-def outline(shards: Shards, options: ReadOptions) -> Outline:
-    """Describe a table by its first block."""
-    opened = partial(TextFile, encoding=options.encoding)
-    return column_tables.outline(Table(shards, opened), options)
-
-
-def stream(shards: Shards, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
-    """Yield blocks of rows with the column types of a model."""
-    opened = partial(TextFile, encoding=options.encoding)
-    return column_tables.stream(Table(shards, opened, wanted.names), wanted, options)
-
-
 class TextFile(TableFile):
-    """One file of delimited text.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    expected : sequence of str
-        Names that a header probably contains.
-    encoding : str or None
-        Its encoding, if known.
-    most : int, optional
-        Maximum number of bytes that a compressed file may decompress to.
-    """
+    """One file of delimited text."""
 
     def __init__(
-        self, source: Source, expected: Sequence[str], encoding: str | None, most: int | None = None
+        self,
+        source: Source,
+        expected: Sequence[str],
+        *,
+        options: ReadOptions,
+        limit: int | None,
+        wanted: Wanted | None,
     ) -> None:
-        self._source, self._encoding, self._most = source, encoding, most
+        self._source, self._encoding = source, options.encoding
+        self._most = None if limit is None else _SWELL * limit
+        expected = wanted.names if wanted and not expected else expected
         first, length = [], 0
         for chunk in self._chunks(SAMPLE_BYTES):
             first.append(chunk)
@@ -98,3 +74,6 @@ class TextFile(TableFile):
 
     def _where(self, chunk: Chunk, skipped: int, row: int) -> str:
         return f"line {line_of(chunk, self._separator, row + skipped)}"
+
+
+open_file = TextFile

@@ -8,17 +8,13 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any
 
-from pegasos.program.tables import column_tables
 from pegasos.program.tables.array_files import ArrayFile, Part, find_pair
-from pegasos.program.tables.dataset import Array, BadData, Dataset
+from pegasos.program.tables.dataset import Array, BadData
 from pegasos.program.tables.messages import plain
 from pegasos.program.tables.read_options import ReadOptions, Wanted
-from pegasos.program.tables.shards import Shards
 from pegasos.program.tables.source import Source
-from pegasos.program.tables.table import Table
 
 NAME = "hdf5"
 EXTENSIONS = (".h5", ".hdf5", ".hdf")
@@ -33,17 +29,6 @@ def sniff(head: bytes) -> bool:
     return head.startswith(b"\x89HDF\r\n\x1a\n")
 
 
-def read(shards: Shards, options: ReadOptions) -> Dataset:
-    """Read the whole table."""
-    return column_tables.read(Table(shards, partial(Hdf5File, options=options)), options)
-
-
-def stream(shards: Shards, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
-    """Yield blocks of rows for a model."""
-    opened = partial(Hdf5File, options=options, wanted=wanted)
-    return column_tables.stream(Table(shards, opened), wanted, options)
-
-
 class Hdf5File(ArrayFile):
     """Arrays of one HDF5 file by path."""
 
@@ -51,8 +36,10 @@ class Hdf5File(ArrayFile):
         self,
         source: Source,
         expected: Sequence[str],
+        *,
         options: ReadOptions,
-        wanted: Wanted | None = None,
+        wanted: Wanted | None,
+        limit: int | None,
     ) -> None:
         source.check_unpacked("HDF5")
         try:
@@ -135,3 +122,6 @@ class Hdf5File(ArrayFile):
             with self._damage():
                 found = item[start : start + step]
             yield found
+
+
+open_file = Hdf5File

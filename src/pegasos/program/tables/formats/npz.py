@@ -6,20 +6,16 @@ import contextlib
 import math
 import zipfile
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy_format
 
-from pegasos.program.tables import column_tables
 from pegasos.program.tables.array_files import ArrayFile, Part, find_pair
-from pegasos.program.tables.dataset import Array, BadData, Dataset
+from pegasos.program.tables.dataset import Array, BadData
 from pegasos.program.tables.messages import plain, shown, size
 from pegasos.program.tables.read_options import ReadOptions, Wanted
-from pegasos.program.tables.shards import Shards
 from pegasos.program.tables.source import Source
-from pegasos.program.tables.table import Table
 
 NAME = "npz"
 EXTENSIONS = (".npz",)
@@ -30,17 +26,6 @@ def sniff(head: bytes) -> bool:
     """Return whether the bytes begin a ZIP archive whose first entry is an array."""
     length = int.from_bytes(head[26:28], "little")
     return head.startswith(b"PK\x03\x04") and head[30 : 30 + length].endswith(b".npy")
-
-
-def read(shards: Shards, options: ReadOptions) -> Dataset:
-    """Read the whole table; a sparse matrix stays sparse."""
-    return column_tables.read(Table(shards, partial(Archive, options=options)), options)
-
-
-def stream(shards: Shards, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
-    """Yield blocks of rows for a model."""
-    opened = partial(Archive, options=options, wanted=wanted)
-    return column_tables.stream(Table(shards, opened), wanted, options)
 
 
 class Archive(ArrayFile):
@@ -54,8 +39,10 @@ class Archive(ArrayFile):
         self,
         source: Source,
         expected: Sequence[str],
+        *,
         options: ReadOptions,
-        wanted: Wanted | None = None,
+        wanted: Wanted | None,
+        limit: int | None,
     ) -> None:
         self._name, self._path, self._limit = source.name, source.path, options.allowed()
         with self._damage():
@@ -170,3 +157,6 @@ class Archive(ArrayFile):
             found.check_format(full_check=True)
             found.sum_duplicates()
             return found.tocsr()
+
+
+open_file = Archive

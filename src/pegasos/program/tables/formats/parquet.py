@@ -11,13 +11,11 @@ from functools import partial
 
 import polars as pl
 
-from pegasos.program.tables import column_tables
-from pegasos.program.tables.dataset import BadData, Dataset
+from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.messages import plain, shown
-from pegasos.program.tables.read_options import MOST_COLUMNS, TOO_WIDE, Outline, ReadOptions, Wanted
-from pegasos.program.tables.shards import Shards
+from pegasos.program.tables.read_options import MOST_COLUMNS, TOO_WIDE
 from pegasos.program.tables.source import Source
-from pegasos.program.tables.table import Block, Table, TableFile, row_after
+from pegasos.program.tables.table import Block, TableFile, row_after
 
 NAME = "parquet"
 EXTENSIONS = (".parquet", ".pq")
@@ -31,27 +29,12 @@ def sniff(head: bytes) -> bool:
     return head.startswith(b"PAR1")
 
 
-def read(shards: Shards, options: ReadOptions) -> Dataset:
-    """Read the whole table."""
-    return column_tables.read(Table(shards, ParquetFile), options)
-
-
-def outline(shards: Shards, options: ReadOptions) -> Outline:
-    """Describe a table by its first block."""
-    return column_tables.outline(Table(shards, ParquetFile), options)
-
-
-def stream(shards: Shards, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
-    """Yield blocks of rows with the column types of a model."""
-    return column_tables.stream(Table(shards, ParquetFile), wanted, options)
-
-
 class ParquetFile(TableFile):
     """One Parquet file; dates and times are read as text, times in UTC."""
 
     header, typed, rows = True, True, 0
 
-    def __init__(self, source: Source, expected: Sequence[str] = ()) -> None:
+    def __init__(self, source: Source, expected: Sequence[str], **_: object) -> None:
         source.check_unpacked("Parquet")
         self._source, self.notes = source, list[str]()
         with self._damage():
@@ -115,3 +98,6 @@ def _silent_stderr() -> Iterator[None]:
                 os.dup2(null.fileno(), 2)
             stack.callback(os.dup2, kept, 2)
         yield
+
+
+open_file = ParquetFile

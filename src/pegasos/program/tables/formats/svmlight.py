@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 import io
+import itertools
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy import sparse
 
-from pegasos.program.tables.dataset import Array, BadData, Column, Dataset, NoRows, TooLarge
-from pegasos.program.tables.labels import checked_labels, simplest
+from pegasos.program.tables.array_files import ArrayTableFile
+from pegasos.program.tables.column_roles import Roles
+from pegasos.program.tables.dataset import Array, BadData, Column, Dataset
+from pegasos.program.tables.labels import simplest
 from pegasos.program.tables.messages import shown, size
-from pegasos.program.tables.read_options import Outline, ReadOptions, Wanted
-from pegasos.program.tables.shards import Shards
+from pegasos.program.tables.read_options import ReadOptions, Wanted
 from pegasos.program.tables.source import Source
+from pegasos.program.tables.table import Block
 from pegasos.program.tables.text_chunks import Chunk, chunks
 
 NAME = "svmlight"
 EXTENSIONS = (".svm", ".svmlight", ".libsvm", ".scale")
 _NUMBER = rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-_PAIRS = rb"(?:,[^\s:]*)*(?:\s++qid:\d++)?(?:\s++\d++:" + _NUMBER + rb")*+"
+_PAIRS = rb"(?:,[^\s:,]*+)*+(?:\s++qid:\d++)?(?:\s++\d++:" + _NUMBER + rb")*+"
 _LINE = re.compile(rb"\s*+" + _NUMBER + _PAIRS + rb"\s*+(?:#.*)?")
 _AMOUNT = 4 * 2**20
 #: Maximum ratio of decompressed text to the memory limit for decoded values.
 _SWELL = 8
-_LABEL_NOTE = "label: the number at the beginning of each line"
-_QID_NOTE = "query ids (qid) are ignored"
 
 
 def sniff(head: bytes) -> bool:
@@ -46,102 +46,78 @@ def sniff(head: bytes) -> bool:
     return False
 
 
-@dataclass
-class _Block:
-    """Rows and labels of a chunk of text, with the indices of the file."""
+class SvmlightFile(ArrayTableFile):
+    """One file of sparse rows; columns are named by their index, from x1, or x0 if there is one."""
 
-    source: Source
-    #: Line on which the chunk begins, and its bytes.
-    line: int
-    length: int
-    X: Any
-    y: Array
-    has_query_ids: bool
+    header, typed, width, has_open_width = True, True, 1, True
 
-    @property
-    def bytes(self) -> int:
-        """Bytes of the numbers."""
-        return int(
-            sum(part.nbytes for part in (self.X.data, self.X.indices, self.X.indptr, self.y))
-        )
+    def __init__(
+        self,
+        source: Source,
+        expected: Sequence[str],
+        *,
+        options: ReadOptions,
+        limit: int | None,
+        wanted: Wanted | None,
+    ) -> None:
+        self._source, self._encoding, self._limit = source, options.encoding, limit
+        self.names = ["label"]
+        self.notes = ["query ids (qid) are ignored"] * (b"qid:" in source.head)
 
-    def columns(self, start: int, stop: int) -> Any:
-        """Return the rows with some columns, which may be more than there are."""
-        shape = (self.X.shape[0], max(self.X.shape[1], stop))
-        return sparse.csr_matrix((self.X.data, self.X.indices, self.X.indptr), shape)[:, start:stop]
+    def roles(self, options: ReadOptions, name: str) -> Roles:
+        """Return the role of the label, if labels are wanted."""
+        note = "label: the number at the beginning of each line"
+        return Roles([], 0, note=note) if options.labelled else Roles([])
 
+    def matched(self, wanted: Wanted, options: ReadOptions, name: str) -> Roles:
+        """Return the role of the label."""
+        return Roles([], 0)
 
-def read(shards: Shards, options: ReadOptions) -> Dataset:
-    """Read the whole table as a CSR matrix.
-
-    Columns are named by their index in the file: from x1, or from x0 if an index is 0.
-    """
-    limit, used = options.allowed(), 0
-    amount = min(_AMOUNT, max(2**16, limit // 8))
-    found = []
-    for block in _blocks(shards, options, amount, limit):
-        if (used := used + block.bytes) > limit:
-            todo = "give it more memory, or fewer rows"
-            raise TooLarge(f"{shards.name} takes more than {size(limit)} once read; {todo}.")
-        found.append(block)
-    width = max(block.X.shape[1] for block in found)
-    lowest = min(int(block.X.indices.min(initial=1)) for block in found)
-    if width <= lowest:
-        raise BadData(f"{shards.name} has no features: no line holds a pair index:value.")
-    X = sparse.vstack([block.columns(lowest, width) for block in found], format="csr")
-    counts = [
-        sum(len(block.y) for block in found if block.source is source) for source in shards.sources
-    ]
-    y, where = simplest(np.concatenate([block.y for block in found])), shards.rows_of(counts)
-    if options.labelled:
-        y = checked_labels(y, "label", shards.name, where)
-    notes = [_QID_NOTE] * any(block.has_query_ids for block in found) + [_LABEL_NOTE]
-    columns = [Column(f"x{place}") for place in range(lowest, width)]
-    return Dataset(shards.name, X, columns, y, "label", where=where, notes=notes)
-
-
-def outline(shards: Shards, options: ReadOptions) -> Outline:
-    """Describe a table by its first block; the number of columns remains unknown."""
-    block = next(_blocks(shards, options, _AMOUNT))
-    text = sum(each.unpacked_bytes for each in shards.sources)
-    total = block.bytes / block.length * text
-    notes = [_QID_NOTE] * block.has_query_ids + [_LABEL_NOTE]
-    return Outline([], "label", None, None, total, notes, sparse=True)
-
-
-def stream(shards: Shards, wanted: Wanted, options: ReadOptions) -> Iterator[Dataset]:
-    """Yield blocks of lines as CSR matrices with the columns of a model.
-
-    Indices unknown to the model are dropped. If no columns are requested, positions are the indices
-    of the file, and each block is as wide as its largest index.
-    """
-    lowest = int(not wanted.columns or wanted.names[0] != "x0")
-    for block in _blocks(shards, options, wanted.chunk):
-        X = block.X
-        if wanted.columns:
-            if X.indices.min(initial=lowest) < lowest:
-                where = f"{block.source.name}, from line {block.line}"
-                raise BadData(f"{where}: index 0, but the indices of the model begin with 1.")
-            X = block.columns(lowest, lowest + len(wanted.columns))
-            X = pl.DataFrame(X.toarray(), schema=wanted.names) if wanted.frame else X
-        yield Dataset(shards.name, X, wanted.columns, simplest(block.y), "label")
-
-
-def _blocks(
-    shards: Shards, options: ReadOptions, amount: int, limit: int | None = None
-) -> Iterator[_Block]:
-    """Yield the rows of all files; a limit bounds decompressed text and the width of rows."""
-    most = None if limit is None else _SWELL * limit
-    for source in shards.sources:
-        empty = True
-        for chunk in chunks(source, options.encoding, amount, most, quotes=False):
-            X, y = _parsed(source, chunk, limit)
+    def blocks(self, places: Sequence[int], amount: int) -> Iterator[Block]:
+        """Yield labels and CSR rows, whose columns are the indices of the file."""
+        limit, most = self._limit, None
+        if limit is not None:
+            amount, most = min(_AMOUNT, max(2**16, limit // 8)), _SWELL * limit
+        for chunk in chunks(self._source, self._encoding, amount, most, quotes=False):
+            X, y = _parsed(self._source, chunk, limit)
             if X.shape[0]:
-                empty = False
-                has_query_ids = b"qid:" in chunk.data
-                yield _Block(source, chunk.line, len(chunk.data), X, y, has_query_ids)
-        if empty:
-            shards.skip(source, NoRows(f"{source.name} has no rows."))
+                frame = pl.DataFrame({str(place): simplest(y) for place in places})
+                share = len(chunk.data) / self._source.unpacked_bytes
+                yield Block(frame, partial(_where, chunk), share, array=X)
+
+    def add_features(self, found: Dataset, X: Any, options: ReadOptions) -> Dataset:
+        """Return the data set with its features."""
+        lowest = int(X.indices.min(initial=1))
+        if X.shape[1] <= lowest:
+            raise BadData(f"{found.name} has no features: no line holds a pair index:value.")
+        found.X = X[:, lowest:]
+        found.columns = [Column(f"x{place}") for place in range(lowest, X.shape[1])]
+        return found
+
+    def wanted_features(self, found: Dataset, X: Any, wanted: Wanted) -> Any:
+        """Return the features of a model without unknown indices.
+
+        If no columns are requested, positions are the indices of the file.
+        """
+        if not wanted.columns:
+            return X
+        lowest = int(wanted.names[0] != "x0")
+        if X.indices.min(initial=lowest) < lowest:
+            raise BadData(f"{found.at(0)}: index 0, but the indices of the model begin with 1.")
+        stop = lowest + len(wanted.columns)
+        X.resize(X.shape[0], max(X.shape[1], stop))
+        X = X[:, lowest:stop]
+        return pl.DataFrame(X.toarray(), schema=wanted.names) if wanted.frame else X
+
+
+open_file = SvmlightFile
+
+
+def _where(chunk: Chunk, row: int) -> str:
+    """Return the line of a row; blank lines and comments hold none."""
+    lines = enumerate(chunk.data.split(b"\n"), chunk.line)
+    held = (number for number, line in lines if line.partition(b"#")[0].strip())
+    return f"line {next(itertools.islice(held, row, None))}"
 
 
 def _parsed(source: Source, chunk: Chunk, limit: int | None) -> tuple[Any, Array]:
