@@ -183,9 +183,7 @@ def test_describe_says_what_is_a_sample(place: Path) -> None:
     assert "- Quartiles and outliers are estimated" in shown and "kind 2" in shown
 
 
-def test_describe_without_labels(
-    place: Path,
-) -> None:
+def test_describe_without_labels(place: Path) -> None:
     """The last column is a measurement: then it is a feature."""
     folder = shards(
         numbers(900).drop("y").with_columns(pl.int_range(pl.len()).alias("last") * 0.37)

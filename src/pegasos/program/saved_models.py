@@ -104,11 +104,7 @@ class SavedModel:
         return self._encoder() is not None if self.card.columns is None else self.card.frame
 
     def rows(
-        self,
-        data: str,
-        reading: ReadingOptions,
-        keep: tuple[str, ...] = (),
-        labelled: bool = False,
+        self, data: str, reading: ReadingOptions, keep: tuple[str, ...] = (), labelled: bool = False
     ) -> Iterator[Dataset]:
         """Yield rows of a file or set in parts, with the model's columns and those to `keep`.
 

@@ -13,14 +13,7 @@ from pegasos.engine.runtime.interruption import Interrupted
 from pegasos.learners.catalogue import model_of
 from pegasos.metrics import PROBABILITIES, Answers, Metric, answers
 from pegasos.program.datasets import split_rows
-from pegasos.program.learning.tables import (
-    Choice,
-    Cluster,
-    Known,
-    Learned,
-    Steps,
-    TrainingTable,
-)
+from pegasos.program.learning.tables import Choice, Cluster, Known, Learned, Steps, TrainingTable
 from pegasos.program.pipelines import check_expansion, learned_rows, make_recipe
 from pegasos.program.records.runs import ErrorCount, as_text
 from pegasos.program.saved_models import fingerprint

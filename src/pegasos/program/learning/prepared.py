@@ -41,12 +41,7 @@ class PreparedTable:
     """All rows of a table, prepared and in files, with class codes; -1 is an unknown class."""
 
     def __init__(
-        self,
-        table: StreamedTable,
-        estimator: Any,
-        width: int,
-        folder: Path,
-        apart: float,
+        self, table: StreamedTable, estimator: Any, width: int, folder: Path, apart: float
     ) -> None:
         self._table, self._estimator, self._apart = table, estimator, apart
         self._found = found = table.found
