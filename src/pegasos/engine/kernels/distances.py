@@ -108,11 +108,7 @@ class Pairs:
         return edge
 
     def tile(self, rows: Index, columns: Index, out: Array | None = None) -> Array:
-        """Return values between X[rows] and Z[columns], written into `out` if given.
-
-        >>> Pairs("manhattan", np.array([[0.0, 0.0], [3.0, 4.0]])).tile(np.array([1]), slice(0, 1))
-        array([[7.]])
-        """
+        """Return values between X[rows] and Z[columns], written into `out` if given."""
         if out is None:
             shape = _length(rows, self.shape[0]), _length(columns, self.shape[1])
             out = np.empty(shape, dtype=self.dtype)
@@ -165,11 +161,7 @@ def squared_norms(X: Any) -> NDArray[np.float64]:
 
 
 def largest_square(X: Any) -> float:
-    """Return the largest x·x of the rows of X (dense or CSR) in float64, infinite on overflow.
-
-    >>> largest_square(np.array([[3.0, 4.0], [5.0, 1.0]]))
-    26.0
-    """
+    """Return the largest x·x of the rows of X (dense or CSR) in float64, infinite on overflow."""
     return float(squared_norms(X).max(initial=0.0))
 
 

@@ -52,11 +52,6 @@ def decay(values: NDArray[Any], width: float) -> None:
     """Replace values, which are not negative, by exp(-values / width).
 
     Results below the normal numbers become 0: subnormal numbers slow down every later product.
-
-    >>> values = np.array([0.0, 1.0, 2000.0])
-    >>> decay(values, 2.0)
-    >>> values.round(4)
-    array([1.    , 0.6065, 0.    ])
     """
     limits = np.finfo(values.dtype)
     # The factor is finite, so that distance 0 stays 0 at a width below the range of the dtype.
@@ -68,14 +63,7 @@ def decay(values: NDArray[Any], width: float) -> None:
 
 
 def mirror_upper(square: NDArray[Any]) -> None:
-    """Copy the upper triangle of a square matrix onto the lower one, in place.
-
-    >>> matrix = np.array([[1, 2], [3, 4]])
-    >>> mirror_upper(matrix)
-    >>> matrix
-    array([[1, 2],
-           [2, 4]])
-    """
+    """Copy the upper triangle of a square matrix onto the lower one, in place."""
     for start in range(0, len(square), MIRRORED_AT_ONCE):
         part, rest = slice(start, start + MIRRORED_AT_ONCE), slice(start + MIRRORED_AT_ONCE, None)
         square[rest, part] = square[part, rest].T

@@ -101,9 +101,6 @@ class Method:
     fallback: str | None = None
 
 
-# -- conditions
-
-
 def _has_few_features(problem: Problem) -> bool:
     """Tell whether a matrix of features x features is cheap and fits the memory."""
     rows = problem.rows
@@ -123,7 +120,6 @@ def rows_above(count: int) -> Condition:
 
 hinge = Condition("hinge", lambda p: p.loss.name == "hinge")
 logistic = Condition("logistic", lambda p: p.loss.name == "logistic")
-explicit = Condition("explicit features", lambda p: p.is_explicit)
 csr = Condition("CSR features", lambda p: p.is_sparse)
 few_features = Condition(
     f"at most {MOST_FEATURES:,} features, workspace within memory", _has_few_features
@@ -143,9 +139,6 @@ wide = Condition("at least 300 features", lambda p: p.is_explicit and p.rows.wid
 dense_enough = Condition(
     "a stored number per feature", lambda p: p.is_sparse and p.rows.X.nnz >= p.rows.width
 )
-
-
-# -- solvers behind one signature
 
 
 def on_features(solve: Callable[..., Sequence[Optimum | None]], starts: bool = False) -> Solve:
@@ -179,18 +172,6 @@ def _weights(problem: Problem, coefficients: Array) -> Array:
     return weights
 
 
-def _lbfgs(problem: Problem, targets: list[Target], start: Any) -> list[Optimum | None]:
-    """Solve one target after the other until gradients fail for one."""
-    found: list[Optimum | None] = []
-    for target in targets:
-        given = (target, problem.intercept, problem.tol, problem.members)
-        optimum = solve_logistic_by_gradients(problem.rows.X, *given)
-        if optimum is None:
-            break
-        found.append(optimum)
-    return found + [None] * (len(targets) - len(found))
-
-
 def _newton(problem: Problem, targets: list[Target], start: Any) -> list[Optimum | None]:
     given = (targets, problem.intercept, problem.tol, problem.members)
     return [*solve_rows(problem.rows.X, problem.loss.linear_dual, *given)]
@@ -205,9 +186,6 @@ def _working_sets(problem: Problem, targets: list[Target], start: Any) -> list[O
 def _newton_cg(problem: Problem, targets: list[Target], start: Any) -> list[Optimum | None]:
     given = (problem.intercept, problem.tol, problem.members)
     return [*solve_logistic_iteratively(problem.rows, targets, *given)]
-
-
-# -- the table
 
 
 def _sets_skip_epochs(problem: Problem, target: Target) -> bool:
@@ -258,7 +236,7 @@ METHODS = (
     Method(
         "L-BFGS",
         logistic & few_features & regularized & stored,
-        _lbfgs,
+        on_features(solve_logistic_by_gradients),
         NO_EPOCHS,
         tall & wide,
         "Newton",

@@ -5,10 +5,9 @@ r = β - c as in `newton_cg` and W = D½
 
     δ = r - W v,   (I + W K W) v = W K r
 
-A free intercept has its best value at any time, and its direction W is projected out of the
-system. Plain conjugate gradients need about as many products as the root of the largest
-eigenvalue. Where that takes long, a low-rank factor of K preconditions them, by Woodbury's
-identity.
+A free intercept has its best value at any time, and its direction W is projected out of the system.
+Plain conjugate gradients need about as many products as the root of the largest eigenvalue. Where
+that takes long, a low-rank factor of K preconditions them, by Woodbury's identity.
 
 References
 ----------

@@ -5,8 +5,9 @@ There a matrix of features x features costs as much as many gradients.
 At a = C σ(-m) the duality gap is ‖gradient‖²/2 exactly, so that every evaluation is its own
 certificate.
 
-References ---------- Byrd, Lu, Nocedal, Zhu (1995), A limited memory algorithm for bound
-constrained optimization (SciPy).
+References
+----------
+Byrd, Lu, Nocedal, Zhu (1995), A limited memory algorithm for bound constrained optimization.
 """
 
 from __future__ import annotations
@@ -33,36 +34,46 @@ class _Stop(Exception):  # noqa: N818 - it ends SciPy's loop, and is no error
 
 
 def solve_logistic_by_gradients(
-    X: Any, target: Target, intercept: Intercept, tol: float, members: Array | None = None
-) -> Optimum | None:
-    """Solve one target without a free intercept; return None where gradients do not suffice."""
+    X: Any, targets: list[Target], intercept: Intercept, tol: float, members: Array | None = None
+) -> list[Optimum | None]:
+    """Solve targets without a free intercept; None from the first for which gradients fail."""
     count = X.shape[0] if members is None else len(members)
+    optima: list[Optimum | None] = []
     with LabelledBlocks(X, np.arange(count), members=members) as blocks:
-        size = blocks.width + (intercept is Intercept.AUGMENTED)
-        found: list[tuple[Array, float, float]] = []
-        history: list[tuple[float, float]] = []
+        for target in targets:
+            if optima[-1:] != [None]:
+                optima.append(_solve(blocks, target, intercept, tol))
+    return optima + [None] * (len(targets) - len(optima))
 
-        def evaluate(vector: Array) -> tuple[float, Array]:
-            part = blocks.map_sum(_gradient, vector, target)
-            gradient = vector - part.sums[1][0]
-            primal = float(0.5 * vector @ vector + part.sums[0][0])
-            gap = float(0.5 * gradient @ gradient)
-            history.append((primal, primal - gap))
-            if gap <= tol * primal or deadline_reached():
-                found.append((vector.copy(), primal, gap))
-                raise _Stop
-            return primal, gradient
 
-        limits = {"maxfun": MOST_GRADIENTS, "maxiter": MOST_GRADIENTS}
-        try:
-            fmin_l_bfgs_b(evaluate, np.zeros(size), factr=0.0, pgtol=0.0, **limits)
-        except _Stop:
-            vector, primal, gap = found[0]
-            dual = np.zeros(count)
-            blocks.map_sum(_coefficients, vector, target, dual)
-            bias = float(vector[-1]) if size > blocks.width else 0.0
-            weights, rounds = vector[: blocks.width].copy(), len(history)
-            return Optimum(weights, bias, dual, primal, primal - gap, rounds, tuple(history))
+def _solve(
+    blocks: LabelledBlocks, target: Target, intercept: Intercept, tol: float
+) -> Optimum | None:
+    size = blocks.width + (intercept is Intercept.AUGMENTED)
+    found: list[tuple[Array, float, float]] = []
+    history: list[tuple[float, float]] = []
+
+    def evaluate(vector: Array) -> tuple[float, Array]:
+        part = blocks.map_sum(_gradient, vector, target)
+        gradient = vector - part.sums[1][0]
+        primal = float(0.5 * vector @ vector + part.sums[0][0])
+        gap = float(0.5 * gradient @ gradient)
+        history.append((primal, primal - gap))
+        if gap <= tol * primal or deadline_reached():
+            found.append((vector.copy(), primal, gap))
+            raise _Stop
+        return primal, gradient
+
+    limits = {"maxfun": MOST_GRADIENTS, "maxiter": MOST_GRADIENTS}
+    try:
+        fmin_l_bfgs_b(evaluate, np.zeros(size), factr=0.0, pgtol=0.0, **limits)
+    except _Stop:
+        vector, primal, gap = found[0]
+        dual = np.zeros(len(target.labels))
+        blocks.map_sum(_coefficients, vector, target, dual)
+        bias = float(vector[-1]) if size > blocks.width else 0.0
+        weights, rounds = vector[: blocks.width].copy(), len(history)
+        return Optimum(weights, bias, dual, primal, primal - gap, rounds, tuple(history))
     return None
 
 

@@ -6,14 +6,13 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import entr
 
 from pegasos.engine.optimum.problem import Optimum, Target
 from pegasos.engine.runtime.compiling import compiled
-from pegasos.engine.walk.losses import LOSSES, dual_term, sigmoid, value
+from pegasos.engine.walk.losses import sigmoid
 
 Array = np.ndarray[Any, Any]
-
-_LOGISTIC = LOSSES["logistic"].code
 
 
 class Point(NamedTuple):
@@ -124,7 +123,8 @@ class State:
         self.scores, self.point = scores, Point(self.point.vector, image)
         self.rest = Point(push.vector - self.point.vector, push.image - image)
         squared = dot(self.point.vector, image)
-        primal = 0.5 * squared + loss_of_scores(self.labels, self.bounds, scores, self.bias)
+        losses = np.logaddexp(0.0, -self.labels * (scores + self.bias))
+        primal = 0.5 * squared + dot(self.bounds, losses)
         if squared < 0:  # rounding, which proves nothing
             primal = math.inf
         before = self.best.primal - self.best.bound
@@ -222,15 +222,6 @@ def derivatives(
 
 
 @compiled
-def loss_of_scores(labels: Array, bounds: Array, scores: Array, bias: float) -> float:
-    """Return Σ C ℓ(y (s + b))."""
-    total = 0.0
-    for i in range(labels.size):
-        total += bounds[i] * value(_LOGISTIC, labels[i] * (scores[i] + bias))
-    return total
-
-
-@compiled
 def slopes_along(
     labels: Array, bounds: Array, scores: Array, direction: Array, t: float, out: Array
 ) -> None:
@@ -279,10 +270,7 @@ def _best_bias(labels: Array, bounds: Array, scores: Array, bias: float) -> floa
     return bias
 
 
-@compiled
 def dual_terms(bounds: Array, dual: Array) -> float:
-    """Return Σ d(a, C)."""
-    total = 0.0
-    for i in range(bounds.size):
-        total += dual_term(_LOGISTIC, dual[i], bounds[i])
-    return total
+    """Return Σ d(a, C) = Σ C H(a/C), H the entropy of a share."""
+    share = np.divide(dual, bounds, out=np.zeros_like(dual), where=bounds > 0.0).clip(0.0, 1.0)
+    return dot(bounds, entr(share) + entr(1.0 - share))

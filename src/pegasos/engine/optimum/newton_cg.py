@@ -36,7 +36,7 @@ from pegasos.engine.optimum.kernel_operator import KernelOperator
 from pegasos.engine.optimum.logistic_state import Point, State, dot
 from pegasos.engine.optimum.problem import Intercept, Optimum, Target
 from pegasos.engine.rows.features import SparseRows
-from pegasos.engine.runtime.compiling import announced, compiled
+from pegasos.engine.runtime.compiling import announced
 from pegasos.engine.runtime.interruption import check_interruption, deadline_reached, tell_gap
 
 Array = np.ndarray[Any, Any]
@@ -207,7 +207,7 @@ class WeightSpace:
         """Return Σ weights_i x_i², feature by feature."""
         sums = np.zeros(self.size)
         for rows, X in self._rows.parts:
-            _add_squares(X.indptr, X.indices, X.data, weights[rows], sums)
+            sums[: self.width] += X.power(2).T @ weights[rows]
         sums[self.width :] = weights.sum()
         return sums
 
@@ -296,10 +296,3 @@ def _move(space: Space, states: list[State], tol: float) -> None:
         )
         state.scores = state.scores + t * scores
         state.bias += t * shift
-
-
-@compiled
-def _add_squares(ends: Array, columns: Array, values: Array, weights: Array, sums: Array) -> None:
-    for i in range(weights.size):
-        for p in range(ends[i], ends[i + 1]):
-            sums[columns[p]] += weights[i] * values[p] * values[p]

@@ -156,11 +156,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Certificate:
-    """P(w) and D(a) <= min P of each column, so that P(w) - min P <= gap = P(w) - D(a).
-
-    >>> Certificate(np.array([0.5]), np.array([0.4])).relative.round(3)
-    array([0.2])
-    """
+    """P(w) and D(a) <= min P of each column, so that P(w) - min P <= gap = P(w) - D(a)."""
 
     primal: Array
     dual: Array
@@ -248,11 +244,7 @@ def _objectives(
 
 
 def halvings(tol: float) -> int:
-    """Return the number of bisections for the best length of w at a relative gap of tol.
-
-    >>> halvings(0.01), halvings(1e-6)
-    (13, 26)
-    """
+    """Return the number of bisections for the best length of w at a relative gap of tol."""
     return max(6, 6 + math.ceil(-math.log2(tol)))
 
 

@@ -158,12 +158,7 @@ class Block:
 
 
 class RowBlocks:
-    """Blocks of a fixed number of rows, mapped in threads inside `with`, with the same bits.
-
-    >>> with RowBlocks(np.arange(6.0).reshape(3, 2)) as blocks:
-    ...     blocks.map_sum(lambda block, by: Part((by * block.rows().sum(axis=0),)), 10.0).sums
-    (array([60., 90.]),)
-    """
+    """Blocks of a fixed number of rows, mapped in threads inside `with`, with the same bits."""
 
     def __init__(self, X: Any, members: Array | None = None, size: int | None = None) -> None:
         if members is not None:

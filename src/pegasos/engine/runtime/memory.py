@@ -21,16 +21,10 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-_UNITS = {
-    "": 1,
-    "K": 10**3,
-    "M": 10**6,
-    "G": 10**9,
-    "T": 10**12,
-    "KI": 2**10,
-    "MI": 2**20,
-    "GI": 2**30,
-    "TI": 2**40,
+_UNITS = {"": 1} | {
+    f"{prefix}{binary}": base**power
+    for power, prefix in enumerate("KMGT", 1)
+    for binary, base in (("", 1000), ("I", 1024))
 }
 
 

@@ -118,13 +118,7 @@ def slices(size: int, step: int) -> list[slice]:
 def run_each(
     work: Callable[[Any], None], items: Sequence[Any], most_workers: int | None = None
 ) -> None:
-    """Call work(item) for all items, on as many threads as BLAS may use; BLAS has one meanwhile.
-
-    >>> found = [0, 0]
-    >>> run_each(lambda number: found.__setitem__(number, number + 1), range(2))
-    >>> found
-    [1, 2]
-    """
+    """Call work(item) for all items, on as many threads as BLAS may use; BLAS has one meanwhile."""
     workers = min(blas_threads(), len(items), most_workers or len(items))
     # Held to one thread also where one worker does it all: so the bits do not depend on threads.
     with our_threads(1):
@@ -170,8 +164,7 @@ def run_repeatedly(
 ) -> None:
     """Call work(number) for each number until it returns False, on as many threads as BLAS may use.
 
-    A number stays with its thread, whose cache may hold what it has read. An error ends all
-    calls.
+    A number stays with its thread, whose cache may hold what it has read. An error ends all calls.
     """
     failed = threading.Event()
 

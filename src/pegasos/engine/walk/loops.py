@@ -53,11 +53,13 @@ class Columns(NamedTuple):
 class State(NamedTuple):
     """State of all columns, one row each; V = Σ A[r] φ(x_r) is the raw vector of a column.
 
-    Parameters ---------- weights : dual: the scores V·φ(x_r) of all rows; primal: V itself. bias
-    : V's component along the constant feature. coefficients : A (in the primal only for rules
-    that read their own coefficient). sums : B, for averages Σ_{τ<=t} c_τ V_τ = clock·V - B, where
-    c_τ = 1/τ (Pegasos) or 1 (Perceptron). scale, norm : with projection the true vector is
-    scale·V, and norm is its squared length.
+    Parameters
+    ----------
+    weights : dual: the scores V·φ(x_r) of all rows; primal: V itself.
+    bias : V's component along the constant feature.
+    coefficients : A (in the primal only for rules that read their own coefficient).
+    sums : B, for averages Σ_{τ<=t} c_τ V_τ = clock·V - B; c_τ = 1/τ (Pegasos) or 1 (Perceptron).
+    scale, norm : with projection the true vector is scale·V, and norm is its squared length.
     """
 
     weights: Array

@@ -30,11 +30,12 @@ _UNKNOWN = "no formula for this loss"
 class Loss:
     """Properties of a loss beside its formulas.
 
-    Parameters ---------- default_kernel_lam : "auto" for λ with a kernel; None for a loss without
-    regularization or dual. has_probabilities : whether σ(score) is the probability of the class.
+    Parameters
+    ----------
+    default_kernel_lam : "auto" for λ with a kernel; None for a loss without regularization or dual.
+    has_probabilities : whether σ(score) is the probability of the class.
     mergeable : whether the two ends of a sorted set of λ settle the changes of all: predictors
-    with
-        equal decisions may stay one column.
+        with equal decisions may stay one column.
     linear_dual : whether d(a, C) = a, so that a dual candidate can be scaled to its best length.
 
     >>> LOSSES["hinge"].slopes(np.array([-1.0, 1.0, 2.0]))

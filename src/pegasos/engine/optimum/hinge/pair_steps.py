@@ -30,10 +30,12 @@ SEARCHED_AT_ONCE = 128
 class SetKernel(NamedTuple):
     """Kernel matrix of a working set, whose rows are gathered when a step first needs them.
 
-    Parameters ---------- K : gathered rows in the order in which they were needed: few of them
-    stay in a near cache. line : place in K of each row of the set, -1 where it is not gathered
-    yet. gathered : number of gathered rows, in an array of one element. values, slots, columns :
-    values[slots[i], columns[j]] is the kernel between rows i and j of the
+    Parameters
+    ----------
+    K : gathered rows in the order in which they were needed: few of them stay in a near cache.
+    line : place in K of each row of the set, -1 where it is not gathered yet.
+    gathered : number of gathered rows, in an array of one element.
+    values, slots, columns : values[slots[i], columns[j]] is the kernel between rows i and j of the
         set, without the constant feature.
     constant : square of the constant feature, added to every value.
     factor : every value is multiplied by it, so that the range of float32 suffices.

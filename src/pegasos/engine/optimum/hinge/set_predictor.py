@@ -139,8 +139,7 @@ class Predictor:
     def depends_on(self, error: float) -> Array:
         """Return for which rows the certificate depends on the score, if scores have this error.
 
-        These are support vectors, and rows that may have a loss; errors are shares of 1 +
-        |score|.
+        These are support vectors, and rows that may have a loss; errors are shares of 1 + |score|.
         """
         margins = self._labels * self._scores
         safe = self._factor * (margins - error * (1.0 + np.abs(margins))) >= 1.0

@@ -174,10 +174,9 @@ def follow(
 ) -> list[list[Optimum]]:
     """Solve all predictors of all chains until each relative gap is at most tol.
 
-    In a chain each predictor begins where the last one ended. begin(number of the chain,
-    predictor, the search before it or None) makes a search; serve(searches) is one pass for at
-    most `together` of them, one of each chain. At the deadline of this thread the best pairs so
-    far are returned.
+    In a chain each predictor begins where the last one ended. begin(number of the chain, predictor,
+    the search before it or None) makes a search; serve(searches) is one pass for at most `together`
+    of them, one of each chain. At the deadline of this thread the best pairs so far are returned.
     """
     found: list[list[Optimum]] = [[] for _ in chains]
     waiting = deque(number for number, chain in enumerate(chains) if chain)
