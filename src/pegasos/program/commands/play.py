@@ -17,8 +17,7 @@ def command(
     reading: ReadingOptions,
     talking: OutputOptions,
     data: Annotated[
-        str | None,
-        typer.Argument(metavar="DATA", help="Labeled rows: file, folder or named set."),
+        str | None, typer.Argument(metavar="DATA", help="Labeled rows: file, folder or named set.")
     ] = None,
     out: Annotated[str, option("FILE", "Page to write.", "--out", "-o")] = "play.html",
 ) -> None:

@@ -150,8 +150,7 @@ class LearningOptions:
     batch_size: int | None = choice("K", _of("batch_size", "Rows per step"), min=1)
     learning_rate: float | None = choice("η", _of("learning_rate", "Step size"))
     sampling: str | None = choice(
-        "NAME",
-        _of("sampling", "Draw rows by permutation, fixed-permutation, uniform or in-order"),
+        "NAME", _of("sampling", "Draw rows by permutation, fixed-permutation, uniform or in-order")
     )
     intercept: str | None = choice(
         "yes|no|free", "Intercept: regularized, none, or not regularized (sdca, sdca-logistic)."
@@ -281,9 +280,7 @@ class SearchOptions:
         default=True,
     )
     sample: int | None = choice(
-        "ROWS",
-        "Rows to search on if the table exceeds --memory. Default: at most 20,000.",
-        min=100,
+        "ROWS", "Rows to search on if the table exceeds --memory. Default: at most 20,000.", min=100
     )
     max_time: float | None = choice(
         "SECONDS", "Time limit; the best model found by then is kept.", panel=COMMON
