@@ -28,6 +28,8 @@ from pegasos.program.terminal.options import HINTS, Command, expanded, option
 #: The base class of typer's usage errors: defined by click or by typer, depending on the version.
 _UsageError: Any = typer.BadParameter.__mro__[1]
 
+#: Heading of the examples in a docstring.
+_EXAMPLES = "Examples\n--------\n"
 _HELP = """Train, tune and explain linear and kernel classifiers: Perceptron, Pegasos, SDCA.
 
 \b
@@ -77,7 +79,7 @@ def build(only: str | None = None) -> typer.Typer:
     for module in sorted(found, key=lambda module: module.PLACE):
         command, name = _guarded(expanded(module.command)), module.__name__.rpartition(".")[2]
         # \b keeps the lines of a paragraph.
-        text = (inspect.getdoc(module.command) or "").replace("\nExamples:", "\n\b\nExamples:")
+        text = (inspect.getdoc(module.command) or "").replace(_EXAMPLES, "\b\nExamples:\n")
         for each in [name, *getattr(module, "ALIASES", ())]:
             shown: dict[str, Any] = {"hidden": each != name, "short_help": module.SHORT}
             program.command(each, cls=Command, help=text, **shown)(command)

@@ -32,7 +32,8 @@ def command(
 ) -> None:
     """Take a tour in a minute or two: tune every kind of model on two data sets, save the best.
 
-    Examples:
+    Examples
+    --------
       pegasos demo
       pegasos demo -o somewhere --json
     """

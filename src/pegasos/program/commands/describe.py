@@ -41,7 +41,8 @@ def command(
 ) -> None:
     """Statistics of every feature, outliers, correlations, balance of classes, advice on scaling.
 
-    Examples:
+    Examples
+    --------
       pegasos describe my.csv
       pegasos describe my.csv --label species --drop id
       pegasos describe digits --json

@@ -44,7 +44,8 @@ def command(
 ) -> None:
     """Evaluate a saved model on labeled rows; training rows are reported separately.
 
-    Examples:
+    Examples
+    --------
       pegasos evaluate my.model my.csv
       pegasos evaluate my.model later.csv --json
       pegasos evaluate my.model later.csv --metric average-precision --positive churned

@@ -60,7 +60,8 @@ def command(
 ) -> None:
     """Explain a model: permutation importance, partial dependence, coefficients, support vectors.
 
-    Examples:
+    Examples
+    --------
       pegasos explain my.model my.csv
       pegasos explain my.model my.csv --metric average-precision -o explained.html
 

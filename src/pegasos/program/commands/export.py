@@ -58,7 +58,8 @@ def command(
 ) -> None:
     """Write a model with its preprocessing as an ONNX file, for programs without Python.
 
-    Examples:
+    Examples
+    --------
       pegasos export my.model my.onnx
       pegasos export my.model my.onnx --check my.csv
 

@@ -34,7 +34,8 @@ _OPTIONS = {
 def command(talking: OutputOptions) -> None:
     """List models, kernels and options with formulas and their names in scikit-learn.
 
-    Examples:
+    Examples
+    --------
       pegasos models
       pegasos models --json
     """

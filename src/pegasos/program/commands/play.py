@@ -23,7 +23,8 @@ def command(
 ) -> None:
     """Write a page that runs Perceptron, Pegasos and SDCA in the browser, step by step.
 
-    Examples:
+    Examples
+    --------
       pegasos play
       pegasos play my.csv -o my-play.html
       pegasos play digits

@@ -53,7 +53,8 @@ def command(
 ) -> None:
     """Predict labels, scores or probabilities of new rows in their order; stream large files.
 
-    Examples:
+    Examples
+    --------
       pegasos predict my.model new.csv -o labels.csv
       cat new.csv | pegasos predict my.model - > labels.csv
       pegasos predict my.model new.csv --what probabilities --keep customer_id

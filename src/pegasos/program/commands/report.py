@@ -42,7 +42,8 @@ def command(
 ) -> None:
     """Write a page that explains the results of a run or a model; it opens without a network.
 
-    Examples:
+    Examples
+    --------
       pegasos report runs/my
       pegasos report runs/my -o my.html --figures
       pegasos report my.model --data my.csv -o model.html

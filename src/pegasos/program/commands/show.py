@@ -18,7 +18,8 @@ SHORT = "Show how a model was made."
 def command(model: ModelFile, talking: OutputOptions) -> None:
     """Show a model's pipeline, training data, errors, and the command that made it.
 
-    Examples:
+    Examples
+    --------
       pegasos show my.model
       pegasos show my.model --json
     """

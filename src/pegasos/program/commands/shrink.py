@@ -73,7 +73,8 @@ def command(
 ) -> None:
     """Reduce the support vectors of a kernel model, and show the error at each size.
 
-    Examples:
+    Examples
+    --------
       pegasos shrink my.model                       show the error at every size; write nothing
       pegasos shrink my.model --keep 200            also write my-200.model
       pegasos shrink my.model my.csv --keep 200 --at-most 0.005 -o small.model

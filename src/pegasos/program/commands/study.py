@@ -43,7 +43,8 @@ def command(
 ) -> None:
     """Run a study of your own: a Python file with a protocol, printed numbers and claims.
 
-    Examples:
+    Examples
+    --------
       pegasos study new mine.py --data my.csv      a template with eight models
       pegasos study mine.py -o runs/mine
 

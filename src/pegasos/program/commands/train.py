@@ -44,7 +44,8 @@ def command(
 ) -> None:
     """Train one model, show its errors on training and test rows, and save it.
 
-    Examples:
+    Examples
+    --------
       pegasos train my.csv
       pegasos train my.csv -m pegasos --kernel gaussian:8 --lam 1e-4 --n-iter 50000 -o my.model
       pegasos train large.parquet --kernel gaussian --landmarks 2000

@@ -107,23 +107,23 @@ def _listed(text: str) -> list[str]:
 
 
 def _parse_kernel(text: str) -> list[Kernel | None]:
+    """Parse one kernel, which has as many values as are listed."""
     from pegasos.engine.kernels.standard import ALIASES, KERNELS, Linear
 
     name, *parts = text.split(":")
     if name.lower() == "rbf" and parts and "=" not in parts[0]:
-        as_gamma, as_variance = (
-            ":".join([each, *parts[1:]])
-            for each in (f"gaussian:gamma={parts[0]}", f"gaussian:{parts[0]}")
+        rest = ":".join(parts)
+        raise _misuse(
+            text,
+            "--kernel",
+            f"specify which number that is: gaussian:gamma={rest} for exp(-γ|x-z|²), as in "
+            f"scikit-learn, or gaussian:{rest} for a variance, exp(-|x-z|²/(2v))",
         )
-        both = f"{as_gamma} for exp(-γ|x-z|²), as in scikit-learn, or {as_variance} for a variance, exp(-|x-z|²/(2v))"
-        raise _misuse(text, "--kernel", f"say which number that is: {both}")
     as_in_svc = {"coef0": 0.0, "gamma": "scale"} if name.lower() == "poly" else {}
     name = ALIASES.get(name.lower(), name.lower())
     if name not in KERNELS:
-        hint = near(name, KERNELS)
-        raise UsageError(
-            f"{text!r} in --kernel: there is no kernel {name!r}; there are {', '.join(KERNELS)}.{hint}"
-        )
+        why = f"there is no kernel {name!r}; there are {', '.join(KERNELS)}"
+        raise UsageError(f"{text!r} in --kernel: {why}.{near(name, KERNELS)}")
     kind = KERNELS[name]
     values, given = _sorted_out(parts, kind, text)
     if (values and kind.main is None) or (parts and kind is Linear):
@@ -131,29 +131,24 @@ def _parse_kernel(text: str) -> list[Kernel | None]:
     if kind is Linear:
         return [None]
     others = [each.name for each in dataclasses.fields(kind) if each.name != kind.main]
-    fixed = as_in_svc | {
-        each: value if (value := given.pop(each)) == "scale" else _number(value, text, "--kernel")
-        for each in others
-        if each in given
-    }
-    made = (
-        [kind()]
-        if not values
-        else [kind(**{str(kind.main): value}) for value in _main_values(kind, values, text)]
-    )
+    unknown = [each for each in given if each not in (*others, *kind.alternatives)]
+    if unknown:
+        known = ", ".join((*others, *kind.alternatives))
+        why = f"unknown {unknown[0]!r}" + (f"; known is {known}" if known else "")
+        raise _misuse(text, "--kernel", why)
+    made = [kind()]
+    if values:
+        made = [kind(**{str(kind.main): value}) for value in _main_values(kind, values, text)]
     for alternative, make in kind.alternatives.items():
         if alternative in given:
             if values:
                 raise _misuse(text, "--kernel", f"give {kind.main}s or {alternative}=..., not both")
-            made = [
-                make(_positive(number, text))
-                for number in parse_numbers(given.pop(alternative), "--kernel")
-            ]
-    for unknown in given:
-        known = ", ".join((*others, *kind.alternatives))
-        raise _misuse(
-            text, "--kernel", f"unknown {unknown!r}" + (f"; known is {known}" if known else "")
-        )
+            numbers = parse_numbers(given.pop(alternative), "--kernel")
+            made = [make(_positive(number, text)) for number in numbers]
+    fixed = as_in_svc | {
+        each: value if value == "scale" else _number(value, text, "--kernel")
+        for each, value in given.items()
+    }
     return [kernel.set_params(**fixed) for kernel in made]
 
 
@@ -182,18 +177,15 @@ def _main_values(kind: type[Kernel], values: str, text: str) -> Sequence[float |
     """Parse the values of a kernel's main parameter: integers, widths or numbers."""
     from pegasos.engine.kernels.base import DistanceKernel
 
-    if kind.main not in kind.counts:
-        return (
-            _widths(values, text)
-            if issubclass(kind, DistanceKernel)
-            else parse_numbers(values, "--kernel")
-        )
-    counts = parse_counts(values, "--kernel")
-    if max(counts) > _HIGHEST_COUNT:
-        raise _misuse(
-            text, "--kernel", f"the {kind.main} {max(counts):g} is above {_HIGHEST_COUNT}"
-        )
-    return counts
+    if kind.main in kind.counts:
+        counts = parse_counts(values, "--kernel")
+        if max(counts) > _HIGHEST_COUNT:
+            why = f"the {kind.main} {max(counts):g} is above {_HIGHEST_COUNT}"
+            raise _misuse(text, "--kernel", why)
+        return counts
+    if issubclass(kind, DistanceKernel):
+        return _widths(values, text)
+    return parse_numbers(values, "--kernel")
 
 
 def _widths(values: str, text: str) -> list[float | str]:
@@ -202,13 +194,10 @@ def _widths(values: str, text: str) -> list[float | str]:
         return [part if part == "scale" else _width(part, text) for part in values.split(",")]
     multiples = [part.endswith("s") for part in values.split(":")]
     if len(multiples) == 3 and any(multiples) and multiples != [True, True, False]:
-        raise _misuse(
-            text, "--kernel", "both ends are multiples of the scale, such as 0.1s:10s:7, or none is"
-        )
+        why = "both ends are multiples of the scale, such as 0.1s:10s:7, or none is"
+        raise _misuse(text, "--kernel", why)
     numbers = parse_numbers(values.replace("s:", ":"), "--kernel")
-    return [
-        f"{number:g} scale" if any(multiples) else _positive(number, text) for number in numbers
-    ]
+    return [f"{each:g} scale" if any(multiples) else _positive(each, text) for each in numbers]
 
 
 def _width(part: str, text: str) -> float | str:

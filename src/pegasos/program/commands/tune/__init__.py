@@ -35,7 +35,8 @@ def command(
 ) -> None:
     """Find the best model by cross-validation, measure its test error, and save it.
 
-    Examples:
+    Examples
+    --------
       pegasos tune my.csv
       pegasos tune my.csv --kernel gaussian:0.1s:10s:7 --lam 1e-6:1e-2:9 -o runs/mine
       pegasos tune my.csv -m pegasos -m perceptron --kernel polynomial:2,3 --n-iter 1000,10000
