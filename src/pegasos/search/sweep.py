@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,7 @@ class OutOfTime(TimeoutError):  # noqa: N818 - it describes an event
         )
 
 
+@dataclass(eq=False, repr=False)
 class SweepCV(FinishedSearch):
     """Evaluate all settings of a grid by cross-validation, in one walk for each kernel and fold.
 
@@ -119,31 +121,23 @@ class SweepCV(FinishedSearch):
     ('gaussian', 8)
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        param_grid: Any,
-        *,
-        cv: Any = 5,
-        scoring: Any = None,
-        n_jobs: int | None = None,
-        refit: Any = True,
-        store: Any = None,
-        return_train_score: bool = False,
-        memory: Any = None,
-        max_time: float | None = None,
-        warm_path: bool = False,
-        client: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        options = {"scoring": scoring, "n_jobs": n_jobs, "refit": refit, "cv": cv}
-        options |= {"return_train_score": return_train_score, "verbose": verbose}
-        super().__init__(estimator, param_grid, **options, error_score="raise")
-        self.store = store
-        self.memory = memory
-        self.max_time = max_time
-        self.warm_path = warm_path
-        self.client = client
+    #: Parameters of GridSearchCV that are none here.
+    error_score, pre_dispatch = "raise", None
+
+    estimator: Any
+    param_grid: Any
+    _: KW_ONLY
+    cv: Any = 5
+    scoring: Any = None
+    n_jobs: int | None = None
+    refit: Any = True
+    store: Any = None
+    return_train_score: bool = False
+    memory: Any = None
+    max_time: float | None = None
+    warm_path: bool = False
+    client: Any = None
+    verbose: int = 0
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> SweepCV:
         """Run the search.

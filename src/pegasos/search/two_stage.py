@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ EQUAL = 1e-12
 FIRST_ROWS, GROWTH = 400, 4
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class TwoStageSearchCV(SweepCV):
     """Search a grid in two stages, then refine around the best setting.
 
@@ -106,37 +107,11 @@ class TwoStageSearchCV(SweepCV):
     (500, [1, 1, 1, 2, 2, 1])
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        param_grid: Any,
-        *,
-        cv: Any = 5,
-        scoring: Any = None,
-        n_jobs: int | None = None,
-        refit: Any = True,
-        store: Any = None,
-        return_train_score: bool = False,
-        memory: Any = None,
-        max_time: float | None = None,
-        warm_path: bool = False,
-        client: Any = None,
-        verbose: int = 0,
-        first_rows: int = 2000,
-        max_rows: int = 20_000,
-        refinements: int = 3,
-        variants: Sequence[dict[str, Any]] = (),
-        exhaustive: bool = False,
-    ) -> None:
-        options = {"cv": cv, "scoring": scoring, "n_jobs": n_jobs, "refit": refit, "store": store}
-        options |= {"return_train_score": return_train_score, "memory": memory, "client": client}
-        options |= {"max_time": max_time, "warm_path": warm_path, "verbose": verbose}
-        super().__init__(estimator, param_grid, **options)
-        self.first_rows = first_rows
-        self.max_rows = max_rows
-        self.refinements = refinements
-        self.variants = variants
-        self.exhaustive = exhaustive
+    first_rows: int = 2000
+    max_rows: int = 20_000
+    refinements: int = 3
+    variants: Sequence[dict[str, Any]] = ()
+    exhaustive: bool = False
 
     # -- stages ------------------------------------------------------------------------------------
 
