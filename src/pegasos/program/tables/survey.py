@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -49,6 +49,7 @@ class Survey:
         self.trained: Counter[str] = Counter()
         #: Missing values of each column in all rows.
         self.gaps: Counter[str] = Counter()
+        self._categories = defaultdict[str, set[str]](set)
         #: Of sparse rows: stored numbers, the least index of a column, at most 1, and the width.
         self.stored, self._lowest, self._width = 0, 1, 0
 
@@ -63,13 +64,25 @@ class Survey:
             self._width = max(self._width, part.X.shape[1])
         else:
             for place, column in enumerate(self.columns):
-                self.gaps[column.name] += part.X.to_series(place).null_count()
+                self._see_column(column, part.X.to_series(place))
         texts = self.labels.see(part.y, self.file)
         self.trained.update(texts[~test].tolist())
         self.sample.see(part.X, ~test, texts)
         self.test_sample.see(part.X, test, texts)
         self.unlabelled += part.unlabelled
         self.rows, self.training = self.rows + len(part), self.training + int((~test).sum())
+
+    def _see_column(self, column: Column, values: Any) -> None:
+        self.gaps[column.name] += values.null_count()
+        if column.kind != TEXT:
+            return
+        self._categories[column.name].update(values.drop_nulls().unique().to_list())
+        if sum(map(len, self._categories.values())) > MOST_CATEGORIES:
+            raise BadData(
+                f"{self.file}: more than {MOST_CATEGORIES} different categories with column "
+                f"{shown(column.name)}, and each becomes a column; "
+                "leave such columns out with --drop."
+            )
 
     def check(self, label: str) -> None:
         """Complete the columns, and refuse what cannot be learned from."""
@@ -86,13 +99,6 @@ class Survey:
             raise BadData(
                 f"{column} holds {only} among the {self.training} training rows; "
                 "two classes are needed."
-            )
-        names = [column.name for column in self.features if column.kind == TEXT]
-        if names and sum(self.distinct[name] for name in names) > MOST_CATEGORIES:
-            widest = max(names, key=self.distinct.__getitem__)
-            raise BadData(
-                f"{self.file}: more than {MOST_CATEGORIES} different categories, most in column "
-                f"{shown(widest)}, and each becomes a column; leave such columns out with --drop."
             )
 
     @property
