@@ -1,4 +1,4 @@
-"""Files that somebody made to hurt: sizes that lie, archives that swell, text that is none."""
+"""Hostile files: sizes that lie, archives that swell, binary data as text."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _lying(shape: str, dtype: str = "<f8") -> bytes:
 
 
 def hostile(folder: Path) -> dict[str, bytes]:
-    """Files that somebody made to hurt."""
+    """Return hostile files by name."""
     linked = folder / "links.h5"
     with h5py.File(linked, "w") as file:
         file["X"], file["y"] = h5py.ExternalLink("/etc/passwd", "x"), [0, 1]

@@ -17,7 +17,7 @@ from pegasos.program.tables.dataset import Array, BadData, Column, Dataset
 from pegasos.program.tables.gaps import gaps_and_words
 from pegasos.program.tables.labels import cast, simplest
 from pegasos.program.tables.messages import listed, near, shown, size
-from pegasos.program.tables.read_options import MOST_COLUMNS, TOO_WIDE, ReadOptions, Wanted
+from pegasos.program.tables.read_options import MOST_COLUMNS, TOO_WIDE, Opening, ReadOptions, Wanted
 from pegasos.program.tables.table import Block, TableFile, row_after
 
 #: Usual names of the arrays of rows and labels.
@@ -64,17 +64,15 @@ class ArrayFile(ArrayTableFile):
         Name of the file.
     arrays : sequence of str
         Names of the arrays.
-    options : ReadOptions
-        Options; `label`, `group` and `weight` are names of arrays.
-    wanted : Wanted, optional
-        Columns of a model; groups and weights are then left out.
+    how : Opening
+        Options, of which `label`, `group` and `weight` are names of arrays. Groups and weights are
+        not read for a model.
     """
 
     header, typed = True, True
 
-    def __init__(
-        self, name: str, arrays: Sequence[str], options: ReadOptions, wanted: Wanted | None
-    ) -> None:
+    def __init__(self, name: str, arrays: Sequence[str], how: Opening) -> None:
+        options, wanted = how.options, how.wanted
         self._name, self.arrays, self._limit = name, list(arrays), options.allowed()
         asked = [options.label] if wanted is None else [options.label, wanted.label_name]
         self._parts = self.find_parts(asked, options.labelled and wanted is None)

@@ -76,3 +76,14 @@ class Wanted:
     def names(self) -> list[str]:
         """Names of the columns."""
         return [column.name for column in self.columns]
+
+
+@dataclass(frozen=True)
+class Opening:
+    """How a file is opened: options, and the purpose of reading it."""
+
+    options: ReadOptions
+    #: Maximum bytes of the decoded values of a table that is read whole.
+    limit: int | None = None
+    #: Columns of a model, if rows are read for one.
+    wanted: Wanted | None = None

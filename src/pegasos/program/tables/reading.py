@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from pegasos.program.files import NoSpace
@@ -13,7 +12,7 @@ from pegasos.program.tables import column_tables
 from pegasos.program.tables.dataset import BadData, Column, Dataset, check_sizes
 from pegasos.program.tables.formats import Format, choose_format
 from pegasos.program.tables.messages import plain
-from pegasos.program.tables.read_options import Outline, ReadOptions, Wanted
+from pegasos.program.tables.read_options import Opening, Outline, ReadOptions, Wanted
 from pegasos.program.tables.shards import Shards, opened_shards
 from pegasos.program.tables.table import Table
 
@@ -27,7 +26,8 @@ def read(source: str | Path, options: ReadOptions = _DEFAULT) -> Dataset:
     standard input. Anything wrong raises BadData.
     """
     with _opened(source, options, "") as (found, form):
-        dataset = column_tables.read(_table(found, form, options), options)
+        how = Opening(options, limit=options.allowed())
+        dataset = column_tables.read(Table(found, form.open_file, how), options)
         check_sizes(dataset)
         dataset.notes[:0] = found.notes()
         return dataset
@@ -36,7 +36,8 @@ def read(source: str | Path, options: ReadOptions = _DEFAULT) -> Dataset:
 def outline(source: str | Path, options: ReadOptions = _DEFAULT) -> Outline | None:
     """Describe a table by its first rows; None for formats without columns (HDF5, npz)."""
     with _opened(source, options, "") as (found, form):
-        outline = column_tables.outline(_table(found, form, options, whole=False), options)
+        table = Table(found, form.open_file, Opening(options))
+        outline = column_tables.outline(table, options)
         return outline and replace(outline, notes=[*found.notes(), *outline.notes])
 
 
@@ -76,25 +77,11 @@ def stream(
     """
     with _opened(source, options, ": a chunk of rows") as (found, form):
         wanted = Wanted(columns, frame, label_name, labelled, chunk)
-        table = _table(found, form, options, wanted, whole=False)
+        table = Table(found, form.open_file, Opening(options, wanted=wanted))
         for number, part in enumerate(_with_rows(column_tables.stream(table, wanted, options))):
             if number == 0:
                 part.notes[:0] = found.notes()
             yield part
-
-
-def _table(
-    shards: Shards,
-    form: Format,
-    options: ReadOptions,
-    wanted: Wanted | None = None,
-    *,
-    whole: bool = True,
-) -> Table:
-    """Return the table in some files; `whole` applies the limit to what is decompressed."""
-    limit = options.allowed() if whole else None
-    opened = partial(form.open_file, options=options, limit=limit, wanted=wanted)
-    return Table(shards, opened)
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ import contextlib
 import glob
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,21 +33,6 @@ class Shards:
     def of(self, source: Source) -> str:
         """Return the words after the number of a row or line in a table of many files."""
         return "" if source.name == self.name else f" of {source.name}"
-
-    def rows_of(self, counts: Sequence[int]) -> Callable[[int], str]:
-        """Return a function from a row to words such as "row 12 of part-3.npz".
-
-        `counts` are the numbers of rows of the files.
-        """
-
-        def where(row: int) -> str:
-            for source, count in zip(self.sources, counts, strict=True):
-                if row < count:
-                    return f"row {row + 1}{self.of(source)}"
-                row -= count
-            return "at the end"
-
-        return where
 
     def skip(self, source: Source, error: NoRows) -> None:
         """Skip a file without rows; an error if no other is left."""

@@ -12,7 +12,7 @@ import polars as pl
 from pegasos.program.tables.column_roles import Roles, find_roles, matched
 from pegasos.program.tables.dataset import BadData, NoRows, TooLarge
 from pegasos.program.tables.messages import size
-from pegasos.program.tables.read_options import ReadOptions, Wanted
+from pegasos.program.tables.read_options import Opening, ReadOptions, Wanted
 from pegasos.program.tables.shards import REMEDY, Shards, same_columns
 from pegasos.program.tables.source import Source
 
@@ -80,18 +80,18 @@ class Table:
         The files.
     open_file : callable
         Opens a file; its second argument are the names that a header probably contains.
-    expected : sequence of str
-        Such names for the first file.
+    how : Opening
+        Options and purpose.
     """
 
     def __init__(
         self,
         shards: Shards,
-        open_file: Callable[[Source, Sequence[str]], TableFile],
-        expected: Sequence[str] = (),
+        open_file: Callable[[Source, Sequence[str], Opening], TableFile],
+        how: Opening,
     ) -> None:
-        self.name, self._shards, self._open = shards.name, shards, open_file
-        self.first = next(self._files(expected))[1]
+        self.name, self._shards, self._open, self._how = shards.name, shards, open_file, how
+        self.first = next(self._files(()))[1]
         self.names, self.header = self.first.names, self.first.header
         #: Whether text that was read may have decimal commas.
         self.commas = False
@@ -101,7 +101,7 @@ class Table:
         for source in self._shards.sources:
             if source.name not in self._shards.skipped:
                 try:
-                    found = self._open(source, expected)
+                    found = self._open(source, expected, self._how)
                 except NoRows as error:
                     self._shards.skip(source, error)
                 else:

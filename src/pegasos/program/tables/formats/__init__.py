@@ -10,7 +10,7 @@ from typing import Protocol, cast
 
 from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.messages import listed, shown
-from pegasos.program.tables.read_options import ReadOptions, Wanted
+from pegasos.program.tables.read_options import Opening
 from pegasos.program.tables.shards import REMEDY, Shards
 from pegasos.program.tables.source import Source
 from pegasos.program.tables.table import TableFile
@@ -27,15 +27,7 @@ class Format(Protocol):
     def sniff(self, head: bytes) -> bool:
         """Return whether a file that begins with these bytes has the format."""
 
-    def open_file(
-        self,
-        source: Source,
-        expected: Sequence[str],
-        *,
-        options: ReadOptions,
-        limit: int | None,
-        wanted: Wanted | None,
-    ) -> TableFile:
+    def open_file(self, source: Source, expected: Sequence[str], how: Opening) -> TableFile:
         """Open a file.
 
         Parameters
@@ -44,12 +36,8 @@ class Format(Protocol):
             The file.
         expected : sequence of str
             Names that a header probably contains.
-        options : ReadOptions
-            Options.
-        limit : int or None
-            Maximum bytes of the decoded values of a table that is read whole.
-        wanted : Wanted or None
-            Columns of a model, if rows are read for one.
+        how : Opening
+            Options and purpose.
         """
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from pegasos.program.tables.csv_layout import SAMPLE_BYTES, find_layout
 from pegasos.program.tables.csv_records import line_of, parse
 from pegasos.program.tables.dataset import NoRows
-from pegasos.program.tables.read_options import ReadOptions, Wanted
+from pegasos.program.tables.read_options import Opening
 from pegasos.program.tables.source import Source
 from pegasos.program.tables.table import Block, TableFile
 from pegasos.program.tables.text_chunks import Chunk, chunks
@@ -31,18 +31,10 @@ def sniff(head: bytes) -> bool:
 class TextFile(TableFile):
     """One file of delimited text."""
 
-    def __init__(
-        self,
-        source: Source,
-        expected: Sequence[str],
-        *,
-        options: ReadOptions,
-        limit: int | None,
-        wanted: Wanted | None,
-    ) -> None:
-        self._source, self._encoding = source, options.encoding
-        self._most = None if limit is None else _SWELL * limit
-        expected = wanted.names if wanted and not expected else expected
+    def __init__(self, source: Source, expected: Sequence[str], how: Opening) -> None:
+        self._source, self._encoding = source, how.options.encoding
+        self._most = None if how.limit is None else _SWELL * how.limit
+        expected = expected or (how.wanted.names if how.wanted else ())
         first, length = [], 0
         for chunk in self._chunks(SAMPLE_BYTES):
             first.append(chunk)

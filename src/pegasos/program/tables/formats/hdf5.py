@@ -13,7 +13,7 @@ from typing import Any
 from pegasos.program.tables.array_files import ArrayFile, Part, find_pair
 from pegasos.program.tables.dataset import Array, BadData
 from pegasos.program.tables.messages import plain
-from pegasos.program.tables.read_options import ReadOptions, Wanted
+from pegasos.program.tables.read_options import Opening
 from pegasos.program.tables.source import Source
 
 NAME = "hdf5"
@@ -32,15 +32,7 @@ def sniff(head: bytes) -> bool:
 class Hdf5File(ArrayFile):
     """Arrays of one HDF5 file by path."""
 
-    def __init__(
-        self,
-        source: Source,
-        expected: Sequence[str],
-        *,
-        options: ReadOptions,
-        wanted: Wanted | None,
-        limit: int | None,
-    ) -> None:
+    def __init__(self, source: Source, expected: Sequence[str], how: Opening) -> None:
         source.check_unpacked("HDF5")
         try:
             import h5py
@@ -51,7 +43,7 @@ class Hdf5File(ArrayFile):
         with self._damage():
             self._file = h5py.File(source.path, "r", locking=False)
             self._found = dict(self._arrays(self._file, "", deeper=True))
-        super().__init__(source.name, list(self._found), options, wanted)
+        super().__init__(source.name, list(self._found), how)
 
     @contextlib.contextmanager
     def _damage(self) -> Iterator[None]:

@@ -14,7 +14,7 @@ from numpy.lib import format as npy_format
 from pegasos.program.tables.array_files import ArrayFile, Part, find_pair
 from pegasos.program.tables.dataset import Array, BadData
 from pegasos.program.tables.messages import plain, shown, size
-from pegasos.program.tables.read_options import ReadOptions, Wanted
+from pegasos.program.tables.read_options import Opening
 from pegasos.program.tables.source import Source
 
 NAME = "npz"
@@ -35,23 +35,15 @@ class Archive(ArrayFile):
     memory limit.
     """
 
-    def __init__(
-        self,
-        source: Source,
-        expected: Sequence[str],
-        *,
-        options: ReadOptions,
-        wanted: Wanted | None,
-        limit: int | None,
-    ) -> None:
-        self._name, self._path, self._limit = source.name, source.path, options.allowed()
+    def __init__(self, source: Source, expected: Sequence[str], how: Opening) -> None:
+        self._name, self._path, self._limit = source.name, source.path, how.options.allowed()
         with self._damage():
             self._zip = zipfile.ZipFile(source.path)
         entries = [info for info in self._zip.infolist() if info.filename.endswith(".npy")]
         self._entries = {info.filename.removesuffix(".npy"): info for info in entries}
         self.is_sparse = set(_SPARSE) <= set(self._entries)
         self.matrix = self._read_sparse() if self.is_sparse else None
-        super().__init__(source.name, list(self._entries), options, wanted)
+        super().__init__(source.name, list(self._entries), how)
 
     @contextlib.contextmanager
     def _damage(self) -> Iterator[None]:

@@ -13,7 +13,7 @@ import polars as pl
 
 from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.messages import plain, shown
-from pegasos.program.tables.read_options import MOST_COLUMNS, TOO_WIDE
+from pegasos.program.tables.read_options import MOST_COLUMNS, TOO_WIDE, Opening
 from pegasos.program.tables.source import Source
 from pegasos.program.tables.table import Block, TableFile, row_after
 
@@ -34,7 +34,7 @@ class ParquetFile(TableFile):
 
     header, typed, rows = True, True, 0
 
-    def __init__(self, source: Source, expected: Sequence[str], **_: object) -> None:
+    def __init__(self, source: Source, expected: Sequence[str], how: Opening) -> None:
         source.check_unpacked("Parquet")
         self._source, self.notes = source, list[str]()
         with self._damage():

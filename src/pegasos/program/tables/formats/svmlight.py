@@ -17,7 +17,7 @@ from pegasos.program.tables.column_roles import Roles
 from pegasos.program.tables.dataset import Array, BadData, Column, Dataset
 from pegasos.program.tables.labels import simplest
 from pegasos.program.tables.messages import shown, size
-from pegasos.program.tables.read_options import ReadOptions, Wanted
+from pegasos.program.tables.read_options import Opening, ReadOptions, Wanted
 from pegasos.program.tables.source import Source
 from pegasos.program.tables.table import Block
 from pegasos.program.tables.text_chunks import Chunk, chunks
@@ -51,16 +51,8 @@ class SvmlightFile(ArrayTableFile):
 
     header, typed, width, has_open_width = True, True, 1, True
 
-    def __init__(
-        self,
-        source: Source,
-        expected: Sequence[str],
-        *,
-        options: ReadOptions,
-        limit: int | None,
-        wanted: Wanted | None,
-    ) -> None:
-        self._source, self._encoding, self._limit = source, options.encoding, limit
+    def __init__(self, source: Source, expected: Sequence[str], how: Opening) -> None:
+        self._source, self._encoding, self._limit = source, how.options.encoding, how.limit
         self.names = ["label"]
         self.notes = ["query ids (qid) are ignored"] * (b"qid:" in source.head)
 
