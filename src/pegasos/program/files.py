@@ -67,9 +67,9 @@ def resumable(folder: str | os.PathLike[str]) -> Iterator[None]:
     except OSError as error:
         if not is_full(error):
             raise
-        told = error if isinstance(error, NoSpace) else NoSpace(error, error.filename or folder)
-        told.resumed = os.fspath(folder)
-        raise told from error.__cause__
+        found = error if isinstance(error, NoSpace) else NoSpace(error, error.filename or folder)
+        found.resumed = os.fspath(folder)
+        raise found from error.__cause__
 
 
 @contextlib.contextmanager
