@@ -285,9 +285,8 @@ def _move(space: Space, states: list[State], tol: float) -> None:
         states, space.steps(states, gaps, LEFT_OF_MODEL * exactness), strict=True
     ):
         move, scores, shift, state.whole_step = step
-        if (
-            not dot(state.rest.vector, move.image) > 0
-        ):  # by rounding: the gradient is a descent direction
+        # By rounding: the gradient is a descent direction.
+        if not dot(state.rest.vector, move.image) > 0:
             move, scores, shift = state.rest, space.scores(state.rest), 0.0
         curvature = max(0.0, dot(move.vector, move.image))
         t = state.line_search(scores + shift, dot(state.point.vector, move.image), curvature)

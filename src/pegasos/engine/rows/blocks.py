@@ -276,6 +276,5 @@ def _add_pairs(
                 elif other > column:
                     out[other, column] += product
                 else:
-                    out[column, column] += (
-                        product if p == q else 2.0 * product
-                    )  # a column that a row stores twice
+                    # A column that a row stores twice.
+                    out[column, column] += product if p == q else 2.0 * product

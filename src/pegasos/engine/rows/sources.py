@@ -173,9 +173,8 @@ class GramRows(DualRows):
             lines = gathered[: len(part)]
             np.take(self.K, index[part], axis=0, out=lines, mode="clip")
             values = np.ascontiguousarray(changes[:, part])
-            for c in range(
-                0, self.width, TILE_COLUMNS
-            ):  # tiles of the product stay in the cache until they are added
+            # Tiles of the product stay in the cache until they are added.
+            for c in range(0, self.width, TILE_COLUMNS):
                 tile = lines[:, c : c + TILE_COLUMNS]
                 added = product[:, : tile.shape[1]]
                 np.matmul(values, tile, out=added)

@@ -87,9 +87,8 @@ def cache_folder() -> Path:
         folder = None if base is None else _usable(base, "pegasos", f"compiled-{_source_hash()}")
         if folder is not None:
             return folder
-    own = tempfile.mkdtemp(
-        prefix="pegasos-compiled-"
-    )  # nothing lasts: this process compiles for itself
+    # Nothing lasts: this process compiles for itself.
+    own = tempfile.mkdtemp(prefix="pegasos-compiled-")
     atexit.register(shutil.rmtree, own, ignore_errors=True)
     return Path(own)
 
@@ -101,9 +100,8 @@ def compiled(function: Function, any_order: bool = False) -> Function:
     registers. Unlike `fastmath=True` this assumes nothing about NaN, infinities or zeros.
     """
     before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(
-        cache_folder()
-    )  # read when the decorator runs, so that other packages' functions are not moved
+    # Read when the decorator runs, so that other packages' functions are not moved.
+    numba.config.CACHE_DIR = str(cache_folder())
     try:
         fastmath = {"reassoc", "contract"} if any_order else False
         return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath)(function)
@@ -121,9 +119,8 @@ def prefetch(typing: Any, array: Any, index: Any) -> Any:
         kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
         function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
         where = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
-        builder.call(
-            function, [where, number(0), number(3), number(1)]
-        )  # to read, into all levels of cache, data
+        # To read, into all levels of cache, data.
+        builder.call(function, [where, number(0), number(3), number(1)])
         return context.get_dummy_value()
 
     return types.void(array, types.intp), generate
@@ -133,9 +130,8 @@ def prefetch(typing: Any, array: Any, index: Any) -> Any:
 def announced(*what: Any) -> Iterator[None]:
     """Announce once, on stderr, that code for `what` (a loop and dtypes) is compiled now."""
     global _announced
-    if (
-        what in _known
-    ):  # looking for the file, or even writing its name, takes longer than many a walk
+    # Looking for the file, or even writing its name, takes longer than many a walk.
+    if what in _known:
         yield
         return
     marker = cache_folder() / f"{'-'.join(map(str, what))}.ready"

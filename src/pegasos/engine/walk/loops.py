@@ -116,9 +116,8 @@ def dense_dot(x: Array, w: Array) -> Any:
 def sparse_dot(data: Array, indices: Array, start: int, stop: int, w: Array) -> Any:
     """Return Σ data·w[indices] over one CSR row, summed in any order."""
     total = w.dtype.type(0)
-    for k in range(
-        np.uint64(start), np.uint64(stop)
-    ):  # unsigned: Numba need not look for indices from the end
+    # Unsigned: Numba need not look for indices from the end.
+    for k in range(np.uint64(start), np.uint64(stop)):
         total += data[k] * w[np.uint64(indices[k])]
     return total
 

@@ -159,9 +159,8 @@ def _logistic_step(ys: float, own: float, kii: float, bound: float) -> float:
             low = theta
         step = h / (1.0 + kii * bound * p * sigmoid(-theta))
         new = theta - step
-        if (
-            not low < new < high or abs(step) > 0.5 * last
-        ):  # Newton leaves the bracket, or does not halve it: bisect
+        # Newton leaves the bracket, or does not halve it: bisect.
+        if not low < new < high or abs(step) > 0.5 * last:
             new = 0.5 * (low + high)
         last = abs(new - theta)
         theta = new
