@@ -221,12 +221,16 @@ class ArrayFile(ArrayTableFile):
         found = np.concatenate(values)
         return pl.Series(found.tolist() if found.dtype.kind == "U" else found)
 
+    def check_bytes(self, what: str, taken: int) -> None:
+        """Refuse what takes more than the limit."""
+        if taken > self._limit:
+            most = f"{size(taken)}, and {size(self._limit)} are allowed"
+            raise BadData(f"{self._name}: {what} takes {most}.")
+
     def array(self, name: str) -> Array:
         """Return a whole array within the limit."""
         shape, itemsize = self.declared(name)
-        if (taken := math.prod(shape) * itemsize) > self._limit:
-            most = f"{size(taken)}, and {size(self._limit)} are allowed"
-            raise BadData(f"{self._name}: {shown(name)} takes {most}.")
+        self.check_bytes(shown(name), math.prod(shape) * itemsize)
         parts = list(self.slices(name, self._limit + 1)) if shape else []
         return np.concatenate(parts) if parts else np.zeros(shape)
 

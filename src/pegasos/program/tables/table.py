@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ import polars as pl
 
 from pegasos.program.tables.column_roles import Roles, find_roles, matched
 from pegasos.program.tables.dataset import BadData, NoRows, TooLarge
-from pegasos.program.tables.messages import size
+from pegasos.program.tables.messages import plain, size
 from pegasos.program.tables.read_options import Opening, ReadOptions, Wanted
 from pegasos.program.tables.shards import REMEDY, Shards, same_columns
 from pegasos.program.tables.source import Source
@@ -155,6 +156,19 @@ class Table:
         """Return the error about a table of more than `limit` bytes."""
         more = f"takes more than {size(limit)} once read; give it more memory, or --drop columns"
         return TooLarge(f"{self.name} {more}.")
+
+
+@contextlib.contextmanager
+def decoding(name: str, decoder: str) -> Iterator[None]:
+    """Report errors and panics of a decoder as a damaged file."""
+    try:
+        yield
+    except (BadData, MemoryError, FileNotFoundError):
+        raise
+    except (Exception, pl.exceptions.PanicException) as error:
+        reason = plain(str(error).strip(), 300)
+        what = f"is damaged: the {decoder} decoder stopped ({reason})"
+        raise BadData(f"{name} {what}. Write it again.") from error
 
 
 def row_after(start: int, row: int) -> str:

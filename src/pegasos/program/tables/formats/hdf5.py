@@ -5,7 +5,6 @@ The arrays are at the top level, or in the groups train and test.
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -15,6 +14,7 @@ from pegasos.program.tables.dataset import Array, BadData
 from pegasos.program.tables.messages import plain
 from pegasos.program.tables.read_options import Opening
 from pegasos.program.tables.source import Source
+from pegasos.program.tables.table import decoding
 
 NAME = "hdf5"
 EXTENSIONS = (".h5", ".hdf5", ".hdf")
@@ -40,21 +40,10 @@ class Hdf5File(ArrayFile):
             what = f"reading HDF5 needs a package ({plain(error)})"
             raise BadData(f"{source.name}: {what}; pip install '.[all]' in a clone.") from error
         self._name, self._h5py = source.name, h5py
-        with self._damage():
+        with decoding(self._name, "HDF5"):
             self._file = h5py.File(source.path, "r", locking=False)
             self._found = dict(self._arrays(self._file, "", deeper=True))
         super().__init__(source.name, list(self._found), how)
-
-    @contextlib.contextmanager
-    def _damage(self) -> Iterator[None]:
-        """Report errors of the decoder as a damaged file."""
-        try:
-            yield
-        except (BadData, MemoryError):
-            raise
-        except Exception as error:
-            what = f"is damaged: the HDF5 decoder stopped ({plain(str(error).strip(), 300)})"
-            raise BadData(f"{self._name} {what}. Write it again.") from error
 
     def _arrays(self, group: Any, prefix: str, deeper: bool) -> Iterator[tuple[str, Any]]:
         """Yield path and array of each array, at most one group deep; refuse links."""
@@ -104,14 +93,14 @@ class Hdf5File(ArrayFile):
         """Yield an array in slices of about `amount` bytes."""
         (shape, itemsize), item = self.declared(name), self._found[name]
         width = math.prod(shape[1:]) * itemsize
-        with self._damage():
+        with decoding(self._name, "HDF5"):
             stored = item.id.get_storage_size()
         if shape[0] * width > _SWELL * (stored + 2**16):
             what = f"{plain(name)} of shape {shape} is not what is stored for it"
             raise BadData(f"{self._name} is damaged: {what}.")
         step = max(1, amount // max(1, width))
         for start in range(0, shape[0], step):
-            with self._damage():
+            with decoding(self._name, "HDF5"):
                 found = item[start : start + step]
             yield found
 

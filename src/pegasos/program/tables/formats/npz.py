@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -13,9 +12,10 @@ from numpy.lib import format as npy_format
 
 from pegasos.program.tables.array_files import ArrayFile, Part, find_pair
 from pegasos.program.tables.dataset import Array, BadData
-from pegasos.program.tables.messages import plain, shown, size
+from pegasos.program.tables.messages import plain, shown
 from pegasos.program.tables.read_options import Opening
 from pegasos.program.tables.source import Source
+from pegasos.program.tables.table import decoding
 
 NAME = "npz"
 EXTENSIONS = (".npz",)
@@ -37,24 +37,13 @@ class Archive(ArrayFile):
 
     def __init__(self, source: Source, expected: Sequence[str], how: Opening) -> None:
         self._name, self._path, self._limit = source.name, source.path, how.options.allowed()
-        with self._damage():
+        with decoding(self._name, "npz"):
             self._zip = zipfile.ZipFile(source.path)
         entries = [info for info in self._zip.infolist() if info.filename.endswith(".npy")]
         self._entries = {info.filename.removesuffix(".npy"): info for info in entries}
         self.is_sparse = set(_SPARSE) <= set(self._entries)
         self.matrix = self._read_sparse() if self.is_sparse else None
         super().__init__(source.name, list(self._entries), how)
-
-    @contextlib.contextmanager
-    def _damage(self) -> Iterator[None]:
-        """Report any error of a reader as a damaged file."""
-        try:
-            yield
-        except BadData:
-            raise
-        except Exception as error:
-            todo = "write it again with numpy.savez"
-            raise BadData(f"{self._name} is damaged: {plain(error)}; {todo}.") from error
 
     def find_parts(self, asked: Sequence[str | None], labelled: bool) -> list[Part]:
         """Return the arrays of rows and labels, with a test part if there is one."""
@@ -68,7 +57,7 @@ class Archive(ArrayFile):
     def _header(self, name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
         """Return shape, Fortran order, type, and offset of the values."""
         entry = self._entries[name]
-        with self._damage(), self._zip.open(entry) as stream:
+        with decoding(self._name, "npz"), self._zip.open(entry) as stream:
             version = npy_format.read_magic(stream)
             read_header = npy_format.read_array_header_2_0
             if version == (1, 0):
@@ -95,28 +84,24 @@ class Archive(ArrayFile):
         shape, itemsize = self.declared(name)
         line = math.prod(shape[1:]) * itemsize
         step = max(1, amount // max(1, line))
-        if line > self._limit:
-            most = f"takes {size(line)}, and {size(self._limit)} are allowed"
-            raise BadData(f"{self._name}: a row of {shown(name)} {most}.")
+        self.check_bytes(f"a row of {shown(name)}", line)
         if self.matrix is not None and name == "data":
             yield from (self.matrix[start : start + step] for start in range(0, shape[0], step))
             return
         _, fortran, dtype, begin = self._header(name)
         if fortran or step >= shape[0]:  # rows in Fortran order end with the last column
-            if math.prod(shape) * itemsize > self._limit:
-                most = f"takes more than {size(self._limit)}, which are allowed"
-                raise BadData(f"{self._name}: {shown(name)} {most}.")
+            self.check_bytes(shown(name), math.prod(shape) * itemsize)
             array = self._load(name)
             yield from (array[start : start + step] for start in range(0, len(array), step))
             return
-        with self._damage(), self._zip.open(self._entries[name]) as stream:
+        with decoding(self._name, "npz"), self._zip.open(self._entries[name]) as stream:
             stream.read(begin)
             for start in range(0, shape[0], step):
                 count = min(step, shape[0] - start)
                 yield np.frombuffer(stream.read(count * line), dtype).reshape(count, *shape[1:])
 
     def _load(self, name: str) -> Array:
-        with self._damage(), self._zip.open(self._entries[name]) as stream:
+        with decoding(self._name, "npz"), self._zip.open(self._entries[name]) as stream:
             array: Array = npy_format.read_array(stream, allow_pickle=False)
             if array.dtype.kind == "U" and array.size:  # NumPy checks characters only when used
                 codes = np.ascontiguousarray(array).reshape(-1).view(f"{array.dtype.byteorder}u4")
@@ -130,14 +115,12 @@ class Archive(ArrayFile):
 
         headers = {name: self._header(name) for name in _SPARSE}
         taken = sum(math.prod(shape) * dtype.itemsize for shape, _, dtype, _ in headers.values())
-        if taken > self._limit:
-            most = f"takes {size(taken)}, and {size(self._limit)} are allowed"
-            raise BadData(f"{self._name}: the sparse matrix {most}.")
+        self.check_bytes("the sparse matrix", taken)
         kinds = [headers[name][2].kind for name in ("indices", "indptr", "shape")]
         if headers["data"][2].kind not in "iufb" or kinds != ["i", "i", "i"]:
             what = "the sparse matrix does not consist of numbers and whole indices"
             raise BadData(f"{self._name}: {what}.")
-        with self._damage():
+        with decoding(self._name, "npz"):
             kind = self._load("format").item()
             if kind not in ("csr", "csc", b"csr", b"csc"):
                 what = f"a sparse matrix of kind {shown(kind)}; save it as CSR"

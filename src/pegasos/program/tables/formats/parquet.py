@@ -12,10 +12,10 @@ from functools import partial
 import polars as pl
 
 from pegasos.program.tables.dataset import BadData
-from pegasos.program.tables.messages import plain, shown
+from pegasos.program.tables.messages import shown
 from pegasos.program.tables.read_options import MOST_COLUMNS, TOO_WIDE, Opening
 from pegasos.program.tables.source import Source
-from pegasos.program.tables.table import Block, TableFile, row_after
+from pegasos.program.tables.table import Block, TableFile, decoding, row_after
 
 NAME = "parquet"
 EXTENSIONS = (".parquet", ".pq")
@@ -37,7 +37,7 @@ class ParquetFile(TableFile):
     def __init__(self, source: Source, expected: Sequence[str], how: Opening) -> None:
         source.check_unpacked("Parquet")
         self._source, self.notes = source, list[str]()
-        with self._damage():
+        with decoding(source.name, "Parquet"), _silent_stderr():
             self._lazy = pl.scan_parquet(source.path, glob=False, cache=False)
             self._schema = self._lazy.collect_schema()
             self.rows = int(self._lazy.select(pl.len()).collect().item())
@@ -45,25 +45,13 @@ class ParquetFile(TableFile):
         if len(self.names) > MOST_COLUMNS:
             raise BadData(f"{source.name} has {len(self.names)} columns; {TOO_WIDE}")
 
-    @contextlib.contextmanager
-    def _damage(self) -> Iterator[None]:
-        """Report errors and panics of the decoder as a damaged file."""
-        try:
-            with _silent_stderr():
-                yield
-        except (MemoryError, FileNotFoundError):
-            raise
-        except (Exception, pl.exceptions.PanicException) as error:
-            what = f"is damaged: the Parquet decoder stopped ({plain(str(error).strip(), 300)})"
-            raise BadData(f"{self._source.name} {what}. Write it again.") from error
-
     def blocks(self, places: Sequence[int], amount: int) -> Iterator[Block]:
         """Yield the rows of some columns as text, float32 or float64."""
         names = [self.names[place] for place in places]
         dtypes = [self._read_as(name) for name in names]
         step = max(1, amount // (8 * max(1, len(names))))
         for start in range(0, self.rows, step):
-            with self._damage():
+            with decoding(self._source.name, "Parquet"), _silent_stderr():
                 frame = self._lazy.select(names).slice(start, step).collect()
                 moments = pl.selectors.datetime().dt.convert_time_zone("UTC")
                 frame = frame.with_columns(moments.dt.strftime("%Y-%m-%d %H:%M:%S"))
