@@ -385,7 +385,7 @@ def test_sparse_rows_for_a_model_of_dense_ones(
         "\n".join([*rows[:9], "yes 1:1 2:1e308", *rows[9:]]).replace("yes", "1").replace("no", "0")
     )
     answer = call("predict", "my.model", "odd.svm")
-    assert answer.code == 3 and "odd.svm, row 10, column 'b': 1e+308 is too far" in answer.err
+    assert answer.code == 3 and "odd.svm, line 10, column 'b': 1e+308 is too far" in answer.err
 
 
 def large_table(path: Path, value: str) -> Path:
