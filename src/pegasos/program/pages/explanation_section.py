@@ -181,10 +181,10 @@ def _support_vectors(found: Explanation) -> list[Block]:
         known = list(zip(found.columns, each.values, strict=False))
         shown = [(name, value) for name, value in known[:_SHOWN] if value is not None]
         texts = [f"{name} {_text(found, name, value)}" for name, value in shown]
-        row = {"number": each.number, "row": None if each.row is None else each.row + 1}
+        row = f"training row {each.number}" if each.row is None else each.row + 1
         what = ", ".join(texts + ["..."] * (len(known) > _SHOWN))
-        rows.append({**row, "label": each.label, **_by_class(each.coefficients), "what": what})
-    listed = columns("text", number="training row", row="row", label="class")
+        rows.append({"row": row, "label": each.label, **_by_class(each.coefficients), "what": what})
+    listed = columns("text", row="row", label="class")
     listed += _class_columns(found) + columns("text", what="values")
     title = "Support vectors with the largest coefficients"
     text = "These rows are hard to classify, and often outliers or mislabeled."
