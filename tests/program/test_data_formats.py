@@ -10,6 +10,7 @@ import h5py
 import numpy as np
 import polars as pl
 import pytest
+from scipy import sparse
 
 from pegasos.program.tables.dataset import BadData, Column
 from pegasos.program.tables.formats import formats
@@ -100,6 +101,17 @@ def test_hdf5_groups_are_pooled_and_marked(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.X, pixels)
     assert found.X.dtype == np.float32 and found.image == (16, 16)
     assert found.test is not None and found.test.tolist() == [False] * 7 + [True] * 3
+
+
+def test_files_of_arrays_are_closed(tmp_path: Path) -> None:
+    path = tmp_path / "rows.h5"
+    for count in (4, 6):
+        with h5py.File(path, "w") as file:  # fails if the file is open
+            file["X"], file["y"] = np.eye(count), np.arange(count) % 2
+        found = read(path)
+        assert len(found) == count and found.at(1).endswith("row 2")
+        (part,) = stream(path, found.columns)
+        assert len(part) == count
 
 
 def _external(file: h5py.File) -> None:
@@ -262,6 +274,15 @@ def test_sparse_npz_that_is_refused(tmp_path: Path, changed: dict[str, Any], mes
         read(path, options)
     with pytest.raises(BadData, match=message):
         list(stream(path, [Column("x1"), Column("x2")], options))
+
+
+def test_sparse_npz_counts_what_is_stored(tmp_path: Path) -> None:
+    """Not what its rows would take if they were dense: 800 MB."""
+    path, X = tmp_path / "wide.npz", sparse.random(2000, 50_000, density=1e-4, format="csr", rng=0)
+    parts = {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": X.shape}
+    np.savez(path, **parts, format=b"csr", y=np.arange(2000) % 2)
+    found = read(path, ReadOptions(limit=10**6))
+    assert sparse.issparse(found.X) and (found.X != X).nnz == 0
 
 
 def test_npz_with_words_that_are_none(tmp_path: Path) -> None:

@@ -44,8 +44,6 @@ class Part:
 class ArrayTableFile(TableFile):
     """One open file whose features are an array or a sparse matrix."""
 
-    is_sparse = False
-
     @abstractmethod
     def add_features(self, found: Dataset, X: Any, options: ReadOptions) -> Dataset:
         """Return the data set with its features."""
@@ -80,6 +78,7 @@ class ArrayFile(ArrayTableFile):
         self.notes, self.width = [], math.prod(self._shape)
         self._counts = [self.declared(part.rows)[0][0] for part in self._parts]
         self.rows = sum(self._counts)
+        self._features = self._feature_names()
         self._label = None
         if all(part.labels for part in self._parts):
             self._label = str(self._parts[0].labels).rpartition("/")[2]
@@ -134,7 +133,7 @@ class ArrayFile(ArrayTableFile):
 
     def add_features(self, found: Dataset, X: Any, options: ReadOptions) -> Dataset:
         """Return the data set with its features."""
-        names, image = self._feature_names(), self._shape if len(self._shape) == 2 else None
+        names, image = self._features, self._shape if len(self._shape) == 2 else None
         if options.drop:
             dropped = {place(names, asked, "--drop", found.name) for asked in options.drop}
             kept = [here for here in range(len(names)) if here not in dropped]
@@ -151,7 +150,7 @@ class ArrayFile(ArrayTableFile):
 
     def wanted_features(self, found: Dataset, X: Any, wanted: Wanted) -> Any:
         """Return the features of a model, by name if the file has these, else by position."""
-        names, rows = self._feature_names(), X if isinstance(X, np.ndarray) else X.toarray()
+        names, rows = self._features, X if isinstance(X, np.ndarray) else X.toarray()
         if names != wanted.names and set(wanted.names) <= set(names):
             rows = rows[:, places_of(wanted.names, names, found.name)]
         if rows.shape[1] != len(wanted.columns):

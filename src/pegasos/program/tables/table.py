@@ -54,6 +54,8 @@ class TableFile(ABC):
     typed = False
     #: Number of features that are not columns, but those of an array.
     width = 0
+    #: Whether these features are sparse.
+    is_sparse = False
     #: Whether the number of features is known only after all rows were read.
     has_open_width = False
     #: Number of rows if known, to refuse a file before it is decompressed.
@@ -66,6 +68,9 @@ class TableFile(ABC):
     def matched(self, wanted: Wanted, options: ReadOptions, name: str) -> Roles:
         """Return the columns of a model."""
         return matched(self.names, self.header, wanted, options, name)
+
+    def close(self) -> None:  # noqa: B027 - only some formats keep a file open
+        """Close the file."""
 
     @abstractmethod
     def blocks(self, places: Sequence[int], amount: int) -> Iterator[Block]:
@@ -106,7 +111,8 @@ class Table:
                 except NoRows as error:
                     self._shards.skip(source, error)
                 else:
-                    yield source, found
+                    with contextlib.closing(found):
+                        yield source, found
 
     def blocks(
         self, places: Sequence[int], amount: int = BLOCK_BYTES, limit: int | None = None
@@ -117,7 +123,7 @@ class Table:
         for source, file in self._files(self.names if self.header else ()):
             first = first or source.name
             own = self._places(file, source.name, first)
-            cells += (file.rows or 0) * (len(places) + file.width)
+            cells += (file.rows or 0) * (len(places) + (0 if file.is_sparse else file.width))
             if limit is not None and 4 * cells > limit:
                 raise self.too_large(limit)
             empty, of = True, self._shards.of(source)

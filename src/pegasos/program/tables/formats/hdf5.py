@@ -45,6 +45,10 @@ class Hdf5File(ArrayFile):
             self._found = dict(self._arrays(self._file, "", deeper=True))
         super().__init__(source.name, list(self._found), how)
 
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
     def _arrays(self, group: Any, prefix: str, deeper: bool) -> Iterator[tuple[str, Any]]:
         """Yield path and array of each array, at most one group deep; refuse links."""
         for count, key in enumerate(group):

@@ -45,6 +45,11 @@ class Archive(ArrayFile):
         self.matrix = self._read_sparse() if self.is_sparse else None
         super().__init__(source.name, list(self._entries), how)
 
+    def close(self) -> None:
+        """Close the archive, and release the sparse matrix."""
+        self._zip.close()
+        self.matrix = None
+
     def find_parts(self, asked: Sequence[str | None], labelled: bool) -> list[Part]:
         """Return the arrays of rows and labels, with a test part if there is one."""
         rows, labels = find_pair(self.arrays, asked, labelled, self._name)
