@@ -54,7 +54,7 @@ export function makeActions(app, page) {
   return actions;
 }
 
-export const keyName = (key) => ({ " ": "Space", ",": "comma", ".": "full stop" })[key] || (/^[A-Z]$/.test(key) ? `Shift+${key}` : key);
+export const keyName = (key) => ({ " ": "Space", ",": "comma", ".": "period" })[key] || (/^[A-Z]$/.test(key) ? `Shift+${key}` : key);
 
 // Keys that act on the plane while it has the focus, for the list of keys.
 export const PLANE_KEYS = [

@@ -101,10 +101,10 @@ export class App {
     this.history.close();
   }
 
-  edit(points, name, told) {
+  edit(points, name, text) {
     if (name === "erase") this.selected = null;
     this.change({ points }, name);
-    if (told) this.say(`Point ${told}; ${points.length} points.`);
+    if (text) this.say(`Point ${text}; ${points.length} points.`);
   }
 
   // The keyboard's place in the plane, and the point that is chosen there.
@@ -317,7 +317,7 @@ export class App {
     if (steps) this.goTo(this.wanted + steps, this.view.speed <= 15);
     if (this.t >= this.total || this.runs.every((run) => run.lead.finished)) {
       this.playing = false;
-      this.say(`The end: step ${this.t}.`);
+      this.say(`Finished at step ${this.t}.`);
     }
   }
 }

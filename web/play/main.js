@@ -1,4 +1,4 @@
-// The start; and a door for those who want to look behind it: window.play.
+// Start the page; window.play gives access to its state.
 
 import { sharedDraws } from "./draws.js";
 import { Page } from "./page.js";

@@ -259,8 +259,8 @@ export class Page {
   // After a control was moved: what came of it.
   tellErrors(shown) {
     this.toTell = false;
-    const told = shown.map(({ now }, k) => `${shown[1] ? `${k ? "B" : "A"}: ` : ""}${saidErrors({ now })}`);
-    if (told.length) this.say(`Errors ${told.join("; ")}.`);
+    const texts = shown.map(({ now }, k) => `${shown[1] ? `${k ? "B" : "A"}: ` : ""}${saidErrors({ now })}`);
+    if (texts.length) this.say(`Errors ${texts.join("; ")}.`);
   }
 
   showPlane(plane, shown, k) {

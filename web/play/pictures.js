@@ -67,7 +67,7 @@ export function drawErrors(canvas, theme, all, total) {
   drawCurves(canvas, THEMES[theme], { curves, mostX: total, mostY: 1.08 * most, now: all[0].now.t, form });
 }
 
-const errors = ({ now }) => [["training", now.training], ...(now.fresh === null ? [] : [["fresh", now.fresh]])];
+const errors = ({ now }) => [["training", now.training], ...(now.fresh === null ? [] : [["new points", now.fresh]])];
 
 export const errorWords = (shown) => errors(shown).map(([name, share]) => `${name} <strong>${percent(share)}</strong>`).join(", ");
 

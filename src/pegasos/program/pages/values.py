@@ -134,7 +134,7 @@ def cost_text(cost: float | None) -> str:
 
 
 def setting_text(values: dict[str, Any], cost: float | None = None) -> str:
-    """Return a setting in one line, words before numbers."""
+    """Return a setting in one line, texts before numbers."""
     parts = []
     for name, value in sorted(values.items(), key=lambda each: is_number(each[1])):
         if value is None:

@@ -228,7 +228,7 @@ class SearchRecord:
         return self.figures[OUT_OF_FOLD].better and (test is None or test.ahead(self.measure.least))
 
     def comparable(self, cell: CellRecord) -> tuple[float | None, float | None]:
-        """Return value and standard deviation on rows that all settings of the grid share.
+        """Return value and std on rows that all settings of the grid share.
 
         They are None for variations, which were evaluated on more rows.
         """
