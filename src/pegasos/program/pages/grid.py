@@ -101,10 +101,7 @@ class Grid:
 
     @classmethod
     def of(
-        cls,
-        record: SearchRecord,
-        options: Sequence[str] = (),
-        typical: Sequence[float | None] = (),
+        cls, record: SearchRecord, options: Sequence[str] = (), typical: Sequence[float | None] = ()
     ) -> Grid:
         """Return the grid of a search; `options` are repeated on every command line."""
         commands = [

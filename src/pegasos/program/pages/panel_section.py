@@ -111,10 +111,7 @@ def _order(record: SearchRecord, grid: Grid, kept: dict[str, Any]) -> list[int]:
 
 
 def _panel(
-    rows: LabeledRows,
-    kept: dict[str, Any],
-    best: int,
-    settings: dict[str, Any],
+    rows: LabeledRows, kept: dict[str, Any], best: int, settings: dict[str, Any]
 ) -> list[Block]:
     """Return the panel with the rows of all mistakes, and for many classes a chart."""
     images = Images(rows) if rows.dataset.image is not None else None

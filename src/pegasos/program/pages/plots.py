@@ -8,12 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
 from pegasos.program.pages.boundary_section import boundary_chart, find_boundary
-from pegasos.program.pages.decision_section import (
-    RateCurve,
-    model_rates,
-    rate_charts,
-    search_rates,
-)
+from pegasos.program.pages.decision_section import RateCurve, model_rates, rate_charts, search_rates
 from pegasos.program.pages.fitted import check_shown
 from pegasos.program.pages.grid import Axis, Grid, axes_of, view
 from pegasos.program.pages.grid_section import heatmap as grid_heatmap
