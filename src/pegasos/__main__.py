@@ -15,7 +15,8 @@ def main() -> None:
         from pegasos.program.app import main as run
     except ModuleNotFoundError as error:
         sys.exit(
-            f"pegasos: the program needs the package {error.name!r}: pip install '.[app]' in a clone"
+            f"pegasos: the program needs the package {error.name!r}: pip install '.[app]' in a "
+            "clone"
         )
     run()
 

@@ -5,6 +5,7 @@ Transformers of scikit-learn cannot drop rows, so rows are dropped around an est
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ def _inner_has(name: str) -> Any:
     return check
 
 
+@dataclass(eq=False, repr=False)
 class DropOutliers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Meta-estimator that drops outliers from the training rows.
 
@@ -64,10 +66,9 @@ class DropOutliers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     array([ True,  True,  True,  True, False])
     """
 
-    def __init__(self, estimator: Any, threshold: float = 3.0, columns: Any = None) -> None:
-        self.estimator = estimator
-        self.threshold = threshold
-        self.columns = columns
+    estimator: Any
+    threshold: float = 3.0
+    columns: Any = None
 
     def kept_rows(self, X: Any) -> Array:
         """Return a mask of the training rows that are not outliers.

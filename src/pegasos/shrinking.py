@@ -226,16 +226,18 @@ def kernel_learner(model: Any) -> Any:
     check_is_fitted(learner)
     if learner.kernel is None:
         raise ValueError(
-            "a linear model has no support vectors: it is one vector a class, and cannot be smaller."
+            "a linear model has no support vectors: it has one vector per class, and cannot be "
+            "smaller."
         )
     if learner.has_pairs(learner.classes_):
         raise ValueError(
-            "a one-vs-one model cannot be shrunk: its pairs are trained on different rows. Fit it with "
-            "multiclass='one-vs-rest', or shrink the estimators of scikit-learn's OneVsOneClassifier."
+            "a one-vs-one model cannot be shrunk: its pairs are trained on different rows. Fit it "
+            "with multiclass='one-vs-rest', or shrink the estimators of scikit-learn's "
+            "OneVsOneClassifier."
         )
     if is_precomputed(learner.kernel):
         raise ValueError(
-            "a model with a precomputed kernel does not know its rows, so none can be chosen among them."
+            "a model with a precomputed kernel lacks its rows, so none can be chosen among them."
         )
     return learner
 

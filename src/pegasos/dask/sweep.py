@@ -20,8 +20,8 @@ from pegasos.engine.optimum.problem import Optimum
 from pegasos.learners.convergence import CellsNotConverged
 from pegasos.learners.from_passes import predictors, solve, training_lam
 from pegasos.learners.task import column_codes, draw_seed, whole_number
+from pegasos.learners.warning import warn_user
 from pegasos.metrics import Metric
-from pegasos.search.advice import warn_user
 from pegasos.search.finished import CellSearch
 from pegasos.search.grid import Cell, make_cells
 from pegasos.search.settings import Setting

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from pegasos.learners.catalogue import ONE_VS_REST
 from pegasos.learners.convergence import NotConverged
 from pegasos.learners.sdca import SDCA
 from pegasos.learners.task import class_weights, column_codes, constant_feature, intercept_of
+from pegasos.learners.warning import warn_user
 
 Array = np.ndarray[Any, Any]
 Chains = Sequence[Sequence[Column]]
@@ -165,4 +165,4 @@ def warn_if_late(learner: SDCA, single: bool) -> None:
         late, stopped = int((last > learner.tol).sum()), learner.n_iter_ < learner.max_epochs
         name, reached = type(learner).__name__, (learner.n_iter_, learner.gap_, learner.tol)
         message = NotConverged(name, *reached, late, len(last), single, stopped)
-        warnings.warn(message, stacklevel=4)
+        warn_user(message)

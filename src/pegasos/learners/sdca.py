@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,7 @@ from pegasos.learners.convergence import NotConverged
 from pegasos.learners.one_vs_one import on_own_rows, split_pairs
 from pegasos.learners.regularized import RegularizedClassifier, has_certificate
 from pegasos.learners.task import Task, check_stops, intercept_of, one_of, positive, whole_number
+from pegasos.learners.warning import warn_user
 
 if TYPE_CHECKING:  # solvers are imported where a fit starts: predictions need none
     from pegasos.engine.optimum.dual_ascent import DualAscent
@@ -274,7 +274,7 @@ class SDCA(RegularizedClassifier):
             message = NotConverged("SDCA", *given, *rest)
         else:
             return
-        warnings.warn(message, stacklevel=4)
+        warn_user(message)
 
     def _inside_boxes(self, saved: Any, task: Task, lam: Array) -> Any:
         """Return the state of the last fit, clipped to the bounds of the current λ and weights."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import numbers
-import sys
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -24,14 +22,6 @@ _UNKNOWN = 3.0
 
 class SweepWarning(UserWarning):
     """The grid should be changed before the choice is trusted; its argument is an `Advice`."""
-
-
-def warn_user(warning: Warning) -> None:
-    """Warn at the line of the user's code that called pegasos, possibly through scikit-learn."""
-    level, frame, inside = 2, sys._getframe(1), ("pegasos", "sklearn")
-    while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in inside:
-        level, frame = level + 1, frame.f_back
-    warnings.warn(warning, stacklevel=level)
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from pegasos.learners.convergence import CellsNotConverged
 from pegasos.learners.task import draw_seed
+from pegasos.learners.warning import warn_user
 from pegasos.metrics import Metric
-from pegasos.search.advice import warn_user
 from pegasos.search.finished import FinishedSearch
 from pegasos.search.folds import Problem
 from pegasos.search.grid import Cell, make_cells
