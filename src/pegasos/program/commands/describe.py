@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pegasos.program.tables.description import Description, Feature
 
 PLACE = 10
-SHORT = "Statistics, outliers, correlations, classes, advice."
+SHORT = "Describe a table: statistics, outliers, correlations, advice."
 
 #: Features and classes that are listed.
 _MOST_LISTED = 40
