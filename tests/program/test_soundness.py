@@ -164,7 +164,7 @@ def test_calibrations_that_no_search_has_left(
         (3, "calibration_power", {"float": "nan"}, "calibration_power=nan is not possible"),
         (3, "calibration", "own", "calibration='own' is not possible"),
         (3, "calibration", "isotonic", "instead of .any, 2."),
-        (3, "threshold", 0.5, "it has a threshold, which only two classes have"),
+        (3, "threshold", 0.5, r"unknown entries \(\['threshold'\]\)"),
         (2, "threshold", {"float": "inf"}, "threshold=inf is not possible"),
         (2, "threshold", True, "threshold=True is not possible"),
     ],
