@@ -171,7 +171,7 @@ def test_describe_of_a_messy_table(folder):
     assert {each["name"] for each in found["columns"]} == {"length", "width", "city"}
 
 
-def test_strict_refuses_gaps_and_words(folder):
+def test_strict_refuses_column_notes(folder):
     written(messy(), folder / "messy.csv")
     assert call("train", "messy.csv", "--strict").code == 3
     assert call("train", "messy.csv", "--strict", "--drop", "width", "--drop", "city").code == 0

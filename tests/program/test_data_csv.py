@@ -154,7 +154,7 @@ def test_groups_and_weights(table: Any) -> None:
     assert [column.name for column in found.columns] == ["a"]
 
 
-def test_gaps_and_words(table: Any) -> None:
+def test_column_notes(table: Any) -> None:
     found = table("a,city,y\n1,Rome,0\nNA,?,1\n n/a ,Oslo,0\n4,None,1\n")
     assert found.X["a"].to_list() == [1, None, None, 4] and found.X["city"].to_list() == [
         "Rome",

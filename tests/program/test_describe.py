@@ -102,7 +102,7 @@ def test_classes_and_the_error_of_guessing():
     assert describe(dataset(np.arange(10.0)[:, None])).classes == []
 
 
-def test_frames_with_gaps_and_words():
+def test_frames_with_column_notes():
     frame = polars.DataFrame(
         {"a": [1.0, None, 3.0, 4.0], "b": ["x", "y", None, "x"], "c": [None] * 4},
         schema_overrides={"c": float},

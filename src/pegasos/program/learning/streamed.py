@@ -13,7 +13,7 @@ import numpy as np
 from pegasos.engine.rows.plan import budget_bytes
 from pegasos.program.datasets import USUAL_TEST_SIZE, read_options
 from pegasos.program.tables.dataset import NUMBER, TEXT, Array, Column, Dataset, is_frame
-from pegasos.program.tables.gaps import told_gaps
+from pegasos.program.tables.gaps import gap_notes
 from pegasos.program.tables.labels import (
     checked_weights,
     label_texts,
@@ -135,7 +135,7 @@ class StreamedTable:
         words = [column.name for column in found.features if column.kind == TEXT]
         names = {column.name for column in found.features} - set(words)
         gaps = {name: count for name, count in found.gaps.items() if count and name in names}
-        for note in told_gaps(gaps, words, self.name, strict):
+        for note in gap_notes(gaps, words, self.name, strict):
             console.say(note)
         if not found.sample.whole:
             count = found.sample.most

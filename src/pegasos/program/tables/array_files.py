@@ -14,7 +14,7 @@ import polars as pl
 
 from pegasos.program.tables.column_roles import Roles, place, places_of
 from pegasos.program.tables.dataset import Array, BadData, Column, Dataset
-from pegasos.program.tables.gaps import gaps_and_words
+from pegasos.program.tables.gaps import column_notes
 from pegasos.program.tables.labels import cast, simplest
 from pegasos.program.tables.messages import listed, near, shown, size
 from pegasos.program.tables.read_options import MOST_COLUMNS, TOO_WIDE, Opening, ReadOptions, Wanted
@@ -144,7 +144,7 @@ class ArrayFile(ArrayTableFile):
             found.image = (image[0], image[1]) if image else _image_shape(X)
         if not np.isfinite(X if isinstance(X, np.ndarray) else X.data).all():
             X = _frame(X, names, found)
-            found.notes += gaps_and_words(X.get_columns(), found.name, options.strict)
+            found.notes += column_notes(X.get_columns(), found.name, options.strict)
         found.X, found.columns = X, [Column(name) for name in names]
         return found
 

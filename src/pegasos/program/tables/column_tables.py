@@ -28,7 +28,7 @@ from pegasos.program.tables.dataset import (
     NotNumber,
 )
 from pegasos.program.tables.dates import EXAMPLES, as_days, date_kind
-from pegasos.program.tables.gaps import gaps_and_words
+from pegasos.program.tables.gaps import column_notes
 from pegasos.program.tables.identifiers import MANY_WORDS, identifiers, identifiers_note
 from pegasos.program.tables.labels import (
     checked_labels,
@@ -133,7 +133,7 @@ def _add_features(found: Dataset, table: Columns, parts: Roles, options: ReadOpt
         for each in series
         if each.name in kinds
     ]
-    notes += more + gaps_and_words(series, table.file, options.strict)
+    notes += more + column_notes(series, table.file, options.strict)
     notes += _oddities(series, found.y)
     found.X = _rows(series)
     return found

@@ -8,14 +8,14 @@ from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.messages import listed
 
 
-def gaps_and_words(series: list[pl.Series], file: str, strict: bool) -> list[str]:
+def column_notes(series: list[pl.Series], file: str, strict: bool) -> list[str]:
     """Return notes about missing numbers and text columns; raise BadData if `strict`."""
     words = [each.name for each in series if each.dtype == pl.String]
     missing = {each.name: each.null_count() for each in series if each.dtype != pl.String}
-    return told_gaps({name: count for name, count in missing.items() if count}, words, file, strict)
+    return gap_notes({name: count for name, count in missing.items() if count}, words, file, strict)
 
 
-def told_gaps(missing: dict[str, int], words: list[str], file: str, strict: bool) -> list[str]:
+def gap_notes(missing: dict[str, int], words: list[str], file: str, strict: bool) -> list[str]:
     """Return these notes from the number of gaps by column, and the names of text columns."""
     gaps = listed(f"{name} ({count})" for name, count in missing.items())
     columns = f"column{'s' * (len(words) > 1)} {listed(words)}"
