@@ -15,7 +15,7 @@ from pegasos.engine.optimum.passes.newton_rows import (
     LOSS,
     SUMS,
     WEIGHT,
-    look_logistic,
+    sum_logistic,
 )
 from pegasos.engine.optimum.problem import Intercept, Target
 
@@ -30,7 +30,7 @@ def test_logistic_loss_and_derivatives() -> None:
     kept, out = np.empty((KEPT, 20)), np.empty((FIRST + 2, 20))
     sums, values = np.zeros(SUMS), np.zeros(2)
     steps = np.array([0.0, 0.5])
-    look_logistic(labels, bounds, scores, 0.0, 0.0, steps, 1, kept, out, sums, values)
+    sum_logistic(labels, bounds, scores, 0.0, 0.0, steps, 1, kept, out, sums, values)
     plain = [bounds @ np.logaddexp(0, -margins - step * change) for step in steps]
     np.testing.assert_allclose(values, plain)
     np.testing.assert_allclose(sums[LOSS], plain[1])

@@ -250,14 +250,14 @@ def _go(space: Space, active: list[State], tol: float) -> None:
         for state in active:
             if last and state.share < 1.0:
                 state.enter(1.0)
-        active = _look(space, active, tol, step)
+        active = _check(space, active, tol, step)
         if not active or last:
             return
         tell_gap(max(state.relative for state in active), tol)
         _move(space, active, tol)
 
 
-def _look(space: Space, states: list[State], tol: float, step: int) -> list[State]:
+def _check(space: Space, states: list[State], tol: float, step: int) -> list[State]:
     """Evaluate the certificates of all; return the states that have not converged."""
     if not states:
         return []
@@ -273,7 +273,7 @@ def _look(space: Space, states: list[State], tol: float, step: int) -> list[Stat
             changed.append(state)
         elif state.share < 1.0 or (state.relative > tol and state.stalled < PATIENCE):
             going.append(state)
-    return going + _look(space, changed, tol, step)
+    return going + _check(space, changed, tol, step)
 
 
 def _move(space: Space, states: list[State], tol: float) -> None:

@@ -53,7 +53,7 @@ BAND, FIRST_SHARE, LARGEST_SHARE = 3.0, 0.45, 0.5
 #: wrongly.
 INNER = 0.5
 #: Passes after the first for a predictor, and how many must be allowed for this to be tried.
-MOST_LOOKS, LEAST_PASSES = 12, 10
+MOST_PASSES, LEAST_PASSES = 12, 10
 #: How many times as many rows as were fetched at first there must be room for.
 GROWTH = 2.0
 
@@ -112,7 +112,7 @@ def solve_by_fetched_rows(
         live = searches[start : start + together]
         while live:
             asked = [(search.column, np.stack(search.deciding), search.band) for search in live]
-            found = blocks.map_join(_look, _joined_looks, asked, size)
+            found = blocks.map_join(_visit, _joined_results, asked, size)
             for search, own in zip(live, found, strict=True):
                 search.arrive(own)
             tell_gap(max(search.relative for search in live), tol)
@@ -151,12 +151,12 @@ class DualPoint:
     dual: Array
 
 
-def _look(block: Block, asked: Sequence[tuple[Predictor, Array, float]], size: int) -> list[Found]:
+def _visit(block: Block, asked: Sequence[tuple[Predictor, Array, float]], size: int) -> list[Found]:
     rows = block.whole()
-    return [_look_for(block, rows, *each, size) for each in asked]
+    return [_visit_for(block, rows, *each, size) for each in asked]
 
 
-def _look_for(
+def _visit_for(
     block: Block, rows: Array | None, column: Predictor, deciding: Array, band: float, size: int
 ) -> Found:
     """Return the loss of the last deciding vector, and rows near 1 by the first or moved by it."""
@@ -191,7 +191,7 @@ def _coefficients(
     return a
 
 
-def _joined_looks(parts: Sequence[Sequence[Found]]) -> list[Found]:
+def _joined_results(parts: Sequence[Sequence[Found]]) -> list[Found]:
     return [_joined_founds(own) for own in zip(*parts, strict=True)]
 
 
@@ -224,7 +224,7 @@ class _Search(Search):
     ) -> None:
         super().__init__(sample.X.shape[1])
         self.column, self._intercept, self._tol, self._most = column, intercept, tol, most
-        self._looks: list[Found] = []
+        self._results: list[Found] = []
         self.bound, self.goes_on = 0.0, True
         self.history.append((column.unit * sum(column.sides), 0.0))  # of the vector zero
         self._begin(sample, share)
@@ -254,22 +254,22 @@ class _Search(Search):
         if primal < self.primal:
             self.primal, self.best = primal, vector
         self.history.append((self.primal, self.bound))
-        self._looks.append(found)
-        fetched = sum(len(look.target.labels) for look in self._looks)
-        is_stuck = len(self._looks) > MOST_LOOKS or fetched > self._most
+        self._results.append(found)
+        fetched = sum(len(look.target.labels) for look in self._results)
+        is_stuck = len(self._results) > MOST_PASSES or fetched > self._most
         is_stuck |= not len(found.target.labels)
         self.goes_on = self.relative > self._tol and not is_stuck and not deadline_reached()
         if self.goes_on:
             self._solve()
         else:
-            self._looks.clear()  # others need the room
+            self._results.clear()  # others need the room
 
     def _solve(self) -> None:
         """Solve the fetched rows with the others held: the next vector, and a bound."""
-        first, *later = self._looks
+        first, *later = self._results
         combined = first.combined - sum(look.combined for look in later)
         held = Held(combined, first.total - sum(look.total for look in later), self.primal)
-        rows, own, target = _joined_rows(self._looks)
+        rows, own, target = _joined_rows(self._results)
         target, gap = replace(target, held=held), INNER * self._tol
         start = Start(self.best, self.primal, self._error)
         with our_threads():

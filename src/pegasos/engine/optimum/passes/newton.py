@@ -162,7 +162,7 @@ def solve_in_passes(
         return path
 
     def serve(paths: list[_Path]) -> None:
-        part = blocks.map_sum(_look, linear_dual, [path.order() for path in paths], sides, square)
+        part = blocks.map_sum(_visit, linear_dual, [path.order() for path in paths], sides, square)
         for path, *own in zip(paths, *part.sums, strict=True):
             path.arrive(*own)
 
@@ -197,10 +197,7 @@ def workspace_bytes(m: int, width: int, targets: int, itemsize: int) -> int:
 
 
 def _solve_samples(
-    blocks: Passes,
-    linear_dual: bool,
-    chains: Sequence[Sequence[Predictor]],
-    intercept: Intercept,
+    blocks: Passes, linear_dual: bool, chains: Sequence[Sequence[Predictor]], intercept: Intercept
 ) -> dict[int, Start]:
     """Return the optimum of a sample for the first predictor of each chain with many rows."""
     firsts = {number: chain[0] for number, chain in enumerate(chains) if chain}
@@ -229,12 +226,7 @@ class _Path(Search):
     """Solver state of one predictor: vector (intercept last), direction, and the best pair."""
 
     def __init__(
-        self,
-        predictor: Predictor,
-        width: int,
-        linear_dual: bool,
-        intercept: Intercept,
-        tol: float,
+        self, predictor: Predictor, width: int, linear_dual: bool, intercept: Intercept, tol: float
     ) -> None:
         super().__init__(width)
         self.predictor, self.tol = predictor, tol
@@ -414,7 +406,7 @@ class _LimitedMemoryPath(_Path):
         return move
 
 
-def _look(block: Block, linear_dual: bool, orders: list[Order], sides: int, square: bool) -> Part:
+def _visit(block: Block, linear_dual: bool, orders: list[Order], sides: int, square: bool) -> Part:
     """Return sums, values along the direction, combinations and (square) matrices of all orders."""
     size, lines = orders[0].vectors.shape[1], FIRST + 2 * sides
     sums = np.zeros((len(orders), SUMS))
@@ -443,7 +435,7 @@ def _sum_up(
     # one predictor at a time: with others beside it a product may be rounded in another way
     scores = block.products(order.vectors, rows)
     kept, out = np.empty((KEPT, block.count)), np.empty((FIRST + 2 * sides, block.count))
-    look = newton_rows.look_hinge if linear_dual else newton_rows.look_logistic
+    look = newton_rows.sum_hinge if linear_dual else newton_rows.sum_logistic
     with announced("newton-hinge" if linear_dual else "newton-logistic"):
         look(
             labels, bounds, scores, order.mu, order.aim, order.steps, sides, kept, out, sums, values

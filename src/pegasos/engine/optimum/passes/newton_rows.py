@@ -98,7 +98,7 @@ def central_point(margin: float, bound: float, mu: float) -> tuple[float, float,
 
 
 @compiled
-def look_hinge(
+def sum_hinge(
     labels: Array,
     bounds: Array,
     scores: Array,
@@ -150,7 +150,7 @@ def look_hinge(
 
 
 @compiled
-def look_logistic(
+def sum_logistic(
     labels: Array,
     bounds: Array,
     scores: Array,
@@ -163,7 +163,7 @@ def look_logistic(
     sums: Array,
     values: Array,
 ) -> None:
-    """Sum up one block of the logistic loss: as `look_hinge` with a = C σ(-m), without μ."""
+    """Sum up one block of the logistic loss: as `sum_hinge` with a = C σ(-m), without μ."""
     out[:] = 0.0
     present = 0
     for i in range(labels.size):
