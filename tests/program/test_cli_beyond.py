@@ -497,11 +497,11 @@ def test_sparse_rows_have_the_same_optimum_as_in_memory(
 def test_sparse_parts_become_wider(tmp_path: Path) -> None:
     """Later parts have a column more: the survey's sample has all columns, from the first on."""
     X = sparse.csr_matrix(np.arange(1.0, 41.0).reshape(10, 4) * [0, 1, 1, 1])
-    found = Survey("rows", [], Sample(0), Sample(0))
+    found = Survey("rows", "y", [], Sample(0), Sample(0))
     for start, width in ((0, 3), (5, 4)):
         rows, y = X[start : start + 5, :width], np.arange(5) % 2
         found.see(Dataset("rows", rows, [], y), np.arange(5) == 3)
-    found.check("y")
+    found.read([], Draw(0, 0.2))
     expected = X.toarray()
     expected[:5, 3] = 0
     known = found.select(found.sample.rows()[0]).toarray()

@@ -101,9 +101,8 @@ def train(
         check_cluster(where)
     table = open_table(data, reading, running)
     plan = "it is learned in passes over a file of prepared rows"
-    table.check(learning, plan, model)
+    table.scan(learning, plan, SEARCH_ROWS, model)
     landmarks = asked["landmarks"]
-    table.look(SEARCH_ROWS)
     rows, _ = table.search_rows
     count = table.training_rows
     if learning.drop_outliers is not None:

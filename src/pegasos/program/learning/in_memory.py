@@ -21,7 +21,7 @@ from pegasos.program.scoring import predictor_scores, probabilities_of, scores_o
 from pegasos.program.tables.dataset import Array, Dataset, take
 from pegasos.program.tables.row_hashes import hash_rows
 from pegasos.program.terminal import console
-from pegasos.program.terminal.options import LearningOptions, RunningOptions
+from pegasos.program.terminal.options import RunningOptions
 from pegasos.search.anatomy import anatomy
 from pegasos.search.decisions import carry_over
 from pegasos.search.estimates import Figure, measured
@@ -47,12 +47,6 @@ class TableInMemory(TrainingTable):
         self.classes = np.unique(self.training.labels)
         self.training_rows = len(self.split.train)
         self.rows = self.training_rows + len(self.split.test)
-
-    def check(self, learning: LearningOptions, plan: str, model: str | None = None) -> None:
-        """Accept all options."""
-
-    def look(self, most: int) -> None:
-        """All rows are known already."""
 
     def test_sample(self, most: int) -> Dataset:
         """Return every k-th test row."""
@@ -96,9 +90,8 @@ class TableInMemory(TrainingTable):
                 found = ask(estimator, take(self.dataset, rows))
             truth = self.dataset.labels[rows]
             errors[name] = ErrorCount.of(truth, found.classes[found.labels], usual)
-            if metric is not None and (
-                metric.kind.needs != PROBABILITIES or found.probabilities is not None
-            ):
+            lacking = found.probabilities is None
+            if metric is not None and not (lacking and metric.kind.needs == PROBABILITIES):
                 known = counts[np.searchsorted(classes, found.classes).clip(max=len(classes) - 1)]
                 known = np.where(np.isin(found.classes, classes), known, 0)
                 figures[name] = as_text(measured(metric, found, known))

@@ -61,8 +61,10 @@ class TableInPasses(StreamedTable, TrainingTable):
 
     search_share = 0.5
 
-    def check(self, learning: LearningOptions, plan: str, model: str | None = None) -> None:
-        """Refuse options that need all rows in memory."""
+    def scan(
+        self, learning: LearningOptions, plan: str, most: int, model: str | None = None
+    ) -> None:
+        """Read all rows once, and draw a sample of at most `most` rows for a search."""
         why = why_not_in_passes(learning, model)
         if learning.scale == "robust":
             why = "--scale robust needs all rows at once"
@@ -72,9 +74,6 @@ class TableInPasses(StreamedTable, TrainingTable):
             ways = "Give it more --memory, or some of its files by a pattern"
             raise BadData(f"{self.about}: {why}. {ways}.")
         console.say(f"{self.about}: {plan}")
-
-    def look(self, most: int) -> None:
-        """Pass over all rows once."""
         found = self.found
         self.columns, self.frame = found.features, found.needs_frame
         self.rows, self.training_rows, self.classes = found.rows, found.training, found.classes
@@ -166,8 +165,9 @@ class TableInPasses(StreamedTable, TrainingTable):
             refits = choice.refit_all and self.share > 0
             kept = self._refitted(choice, estimator, rows, some) if refits else estimator
             known = rows.known(everything=kept is not estimator)
-            counts = self.training_rows, known.learned
-            return Learned(kept, errors, known, *counts, refits=refits, whole=whole)
+            return Learned(
+                kept, errors, known, self.training_rows, known.learned, refits=refits, whole=whole
+            )
 
     def _learner(self, choice: Choice, model: str) -> Any:
         """Return the unfitted learner of a choice, with the usual tolerance."""
@@ -216,12 +216,11 @@ def _compared(choice: Choice, rows: PreparedTable, learner: Any, lam: float) -> 
 
 def _best(choice: Choice, compared: list[Compared]) -> float:
     """Return the λ with the best metric (or error), and of equal ones the largest."""
-    least = choice.metric is None or measure_of(choice.metric.name).least
+    sign = 1 if choice.metric is None or measure_of(choice.metric.name).least else -1
 
     def order(each: Compared) -> tuple[float, float]:
-        if each.value is None:
-            assert each.errors.error is not None
-            return each.errors.error, -each.lam
-        return each.value if least else -each.value, -each.lam
+        value = each.errors.error if each.value is None else each.value
+        assert value is not None
+        return sign * value, -each.lam
 
     return min(compared, key=order).lam

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from pegasos.metrics import Answers, answers
 from pegasos.program import scoring
 from pegasos.program.learning.fitting import fit_to_files
 from pegasos.program.learning.preparation import sparse_encoding
-from pegasos.program.learning.row_files import RowFile, SparseRowFile, bytes_on_disk, workplace
+from pegasos.program.learning.row_files import RowFile, bytes_of_rows, workplace
 from pegasos.program.learning.streamed import StreamedTable
 from pegasos.program.learning.tables import Cluster, Known
 from pegasos.program.records.runs import ErrorCount
@@ -37,25 +36,52 @@ _HASH_BYTES = 64
 _STEP_SHARE = 1 / 16
 
 
+@contextlib.contextmanager
+def prepared(
+    table: StreamedTable, estimator: Any, width: int, apart: float = 0.0
+) -> Iterator[PreparedTable]:
+    """Write all rows through the steps of the estimator into temporary files.
+
+    `width` is the number of features, and `apart` the share of training rows kept apart.
+    """
+    rows, stored = table.found.rows, stored_numbers(table.found, estimator, width)
+    needed = int(
+        bytes_of_rows(rows, rows * width if stored is None else stored, stored is not None)
+    )
+    with workplace(needed) as folder:
+        console.say(
+            f"prepared rows: {size(needed)} as float32 in {plain(folder)}, removed at the end"
+        )
+        made = PreparedTable(table, estimator, width, stored is not None, folder)
+        try:
+            made.write(apart, width if stored is None else 4 * stored // rows)
+            yield made
+        finally:
+            made.close()
+
+
+def stored_numbers(found: Survey, estimator: Any, width: int) -> int | None:
+    """Return how many numbers all prepared rows store if they are sparse, else None."""
+    if found.sparse:
+        return None if "nystroem" in dict(estimator.steps) else found.stored
+    encoding = sparse_encoding(estimator.steps[:-1], width)
+    return None if encoding is None else found.rows * encoding.stored
+
+
 class PreparedTable:
     """All rows of a table, prepared and in files, with class codes; -1 is an unknown class."""
 
     def __init__(
-        self, table: StreamedTable, estimator: Any, width: int, folder: Path, apart: float
+        self, table: StreamedTable, estimator: Any, width: int, is_sparse: bool, folder: Path
     ) -> None:
-        self._table, self._estimator, self._apart = table, estimator, apart
-        self._found = found = table.found
-        encoding = sparse_encoding(estimator.steps[:-1], width)
-        self._steps = Pipeline(estimator.steps[:-1]) if encoding is None else encoding
-        self._stored = stored_numbers(found, estimator, width)
-        kind = RowFile if self._stored is None else SparseRowFile
+        self._table, self._estimator, found = table, estimator, table.found
+        before = estimator.steps[:-1]
+        self._steps = sparse_encoding(before, width) or Pipeline(before)
         names = ("training", "comparison", "test")
-        self.files = tuple(kind(folder, name, width) for name in names)
+        self.files = tuple(RowFile(folder, name, width, is_sparse) for name in names)
         self.classes = found.classes
         texts = label_texts(self.classes).tolist()
         self._codes = {text: code for code, text in enumerate(texts)}
-        #: The code of the most frequent class of the training rows.
-        self._usual = int(np.argmax([found.trained[text] for text in texts]))
         #: Of each file and class: the sum of weights, and the number of rows with a weight.
         self._sums = np.zeros((3, len(texts)))
         self._present = np.zeros((3, len(texts)), dtype=np.int64)
@@ -63,45 +89,38 @@ class PreparedTable:
         fits = _HASH_BYTES * found.rows <= table.budget
         self._hashes: list[tuple[Array, Array]] | None = [] if fits else None
 
-    def write(self) -> None:
-        """Pass over all rows."""
-        table, found, draw = self._table, self._found, self._table.draw()
-        apart = np.random.default_rng([table.running.seed, 2])
-        numbers = self.files[0].width
-        if self._stored is not None and not found.sparse:
-            numbers = 4 * self._stored // found.rows
-        step = max(64, int(_STEP_SHARE * table.budget) // (8 * numbers))
+    def write(self, apart: float, numbers: int) -> None:
+        """Pass over all rows; `numbers` in memory are a row on its way through the steps."""
+        table, rows, draw = self._table, self._table.found.rows, self._table.draw()
+        random, seen = np.random.default_rng([table.running.seed, 2]), 0
+        step = max(64, int(_STEP_SHARE * table.budget) // (8 * max(1, numbers)))
         about = f"second pass over {table.name}: preparing rows"
-        seen = 0
-        with console.working(about, "rows", found.rows) as progress:
+        with console.working(about, "rows", rows) as progress:
             for part in progress.counting(table.feature_parts()):
                 test = draw.test(len(part))
-                kinds = np.where(test, TEST, apart.random(len(part)) < self._apart)
-                X, weights = table.weighed(part.X, seen)
-                weights = np.ones(len(part)) if weights is None else weights
-                part, texts = replace(part, X=X), label_texts(part.labels)
+                kinds = np.where(test, TEST, random.random(len(part)) < apart)
                 for start in range(0, len(part), step):
                     some = np.arange(start, min(start + step, len(part)))
-                    self._add(take(part, some), texts[some], weights[some], kinds[some])
+                    self._add(take(part, some), kinds[some])
                 if self._hashes is not None:
-                    self._hashes.append((hash_rows(X, part.y), test))
+                    self._hashes.append((hash_rows(part.X, part.y), test))
                 seen += len(part)
         self.close()
-        if seen != found.rows:
-            counts = f"{found.rows} rows at first, then {seen}"
+        if seen != rows:
+            counts = f"{rows} rows at first, then {seen}"
             raise BadData(f"{table.name} changed while it was read: {counts}.")
         if not self._sums[:TEST].sum() > 0.0:
             raise BadData(f"{table.name}: all weights are 0.")
 
-    def _add(self, part: Dataset, texts: Array, weights: Array, kinds: Array) -> None:
-        codes = np.array([self._codes.get(text, -1) for text in texts.tolist()], dtype=np.int64)
-        rows = scoring.prepared(self._steps, part)
+    def _add(self, part: Dataset, kinds: Array) -> None:
+        codes = np.array([self._codes.get(text, -1) for text in label_texts(part.labels).tolist()])
+        rows, width = scoring.prepared(self._steps, part), len(self.classes)
+        weights = np.ones(len(part)) if part.weights is None else part.weights
         weights = np.where(codes < 0, 0.0, weights)
         for number, file in enumerate(self.files):
             own = kinds == number
             file.add(rows[own], codes[own], weights[own])
             own &= codes >= 0
-            width = len(self.classes)
             self._sums[number] += np.bincount(codes[own], weights[own], minlength=width)
             self._present[number] += np.bincount(codes[own & (weights > 0)], minlength=width)
 
@@ -119,13 +138,14 @@ class PreparedTable:
     def count_errors(self, learner: Any, *numbers: int) -> ErrorCount:
         """Return the errors on the rows of some files, and those of the baseline."""
         rows = mistakes = others = 0
+        usual = int(np.argmax([self._table.found.trained[text] for text in self._codes]))
         for number in numbers:
             for X, codes, _ in self.files[number].parts():
                 scores = self._scores(learner, X)
                 binary = scores.ndim == 1
-                said = scores > learner.threshold_ if binary else scores.argmax(axis=1)
-                rows, mistakes = rows + len(codes), mistakes + int((said != codes).sum())
-                others += int((codes != self._usual).sum())
+                predicted = scores > learner.threshold_ if binary else scores.argmax(axis=1)
+                rows, mistakes = rows + len(codes), mistakes + int((predicted != codes).sum())
+                others += int((codes != usual).sum())
         return ErrorCount.counted(rows, mistakes, others / max(1, rows))
 
     def errors(self, learner: Any) -> dict[str, ErrorCount]:
@@ -153,12 +173,13 @@ class PreparedTable:
         except NotFinite as error:
             whole = Pipeline([*self._estimator.steps[:-1], ("learner", learner)])
             for part in self._table.feature_parts():
-                scoring.scores_of(whole, replace(part, X=self._table.weighed(part.X)[0]))
+                scoring.scores_of(whole, part)
             raise BadData(f"{self._table.name}: {error}") from error
 
     def known(self, everything: bool = False) -> Known:
         """Return the training rows, or all rows, as what a model was trained on."""
-        counts = self._found.labels.counts if everything else self._found.trained
+        found = self._table.found
+        counts = found.labels.counts if everything else found.trained
         texts = zip(self.classes.tolist(), self._codes, strict=True)
         classes, learned = {str(label): counts[text] for label, text in texts}, counts.total()
         if self._hashes is None:
@@ -170,30 +191,3 @@ class PreparedTable:
         hashes, test = (np.concatenate(each) for each in zip(*self._hashes, strict=True))
         own = hashes if everything else hashes[~test]
         return Known(classes, learned, own, fingerprint(hashes))
-
-
-@contextlib.contextmanager
-def prepared(
-    table: StreamedTable, estimator: Any, width: int, apart: float = 0.0
-) -> Iterator[PreparedTable]:
-    """Write all rows through the steps of the estimator into temporary files.
-
-    `width` is the number of features, and `apart` the share of training rows kept apart.
-    """
-    stored = stored_numbers(table.found, estimator, width)
-    needed = bytes_on_disk(table.found.rows, width, stored)
-    with workplace(needed) as folder:
-        where = f"{size(needed)} as float32 in {plain(folder)}"
-        console.say(f"prepared rows: {where}, removed at the end")
-        made = PreparedTable(table, estimator, width, folder, apart)
-        with contextlib.closing(made):
-            made.write()
-            yield made
-
-
-def stored_numbers(found: Survey, estimator: Any, width: int) -> int | None:
-    """Return how many numbers all prepared rows store if they are sparse, else None."""
-    if found.sparse:
-        return None if "nystroem" in dict(estimator.steps) else found.stored
-    encoding = sparse_encoding(estimator.steps[:-1], width)
-    return None if encoding is None else found.rows * encoding.stored

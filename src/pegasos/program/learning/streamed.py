@@ -6,13 +6,12 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from pegasos.engine.rows.plan import budget_bytes
 from pegasos.program.datasets import USUAL_TEST_SIZE, read_options
-from pegasos.program.tables.dataset import NUMBER, TEXT, Array, Column, Dataset, is_frame
+from pegasos.program.tables.dataset import NUMBER, TEXT, Array, Column, Dataset
 from pegasos.program.tables.gaps import gap_notes
 from pegasos.program.tables.labels import (
     checked_weights,
@@ -24,7 +23,7 @@ from pegasos.program.tables.messages import listed, size
 from pegasos.program.tables.read_options import Outline
 from pegasos.program.tables.reading import stream
 from pegasos.program.tables.sampling import Draw, Sample, rows_within
-from pegasos.program.tables.survey import Survey, survey
+from pegasos.program.tables.survey import Survey
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import ReadingOptions, RunningOptions
 
@@ -58,25 +57,22 @@ class StreamedTable:
         """Return the draw of test rows; each pass begins a new one, which is equal."""
         return Draw(self.running.seed, self.share)
 
-    def parts(self, columns: list[Column], frame: bool, weighed: bool = True) -> Iterator[Dataset]:
-        """Yield rows with these columns, followed by the weight if it is wanted."""
-        if weighed and self.outline.weight is not None:
-            columns = [*columns, Column(self.outline.weight, NUMBER)]
+    def parts(self, columns: list[Column], frame: bool) -> Iterator[Dataset]:
+        """Yield all rows with these columns, and with weights if one column holds them."""
+        weight = self.outline.weight
+        wanted = columns if weight is None else [*columns, Column(weight, NUMBER)]
         label = None if self.outline.sparse else self.label
         options = read_options(self.reading, self.running.memory, labelled=False)
         options = replace(options, label=label)
         chunk = int(min(8 * 2**20, max(2**12, self.budget // 32)))
-        yield from stream(self.name, columns, options, frame=frame, chunk=chunk, labelled=True)
-
-    def weighed(self, X: Any, seen: int = 0) -> tuple[Any, Array | None]:
-        """Return features and weights of rows of `parts`; `seen` rows came before them."""
-        name = self.outline.weight
-        if name is None:
-            return X, None
-        values = X[:, -1].to_numpy() if is_frame(X) else X[:, -1]
-        some = np.append(values, 1.0)  # a part may hold nothing but zeros
-        weights = checked_weights(some, name, self.name, lambda row: f"row {seen + row + 1}")
-        return X[:, :-1], weights[:-1]
+        for part in stream(self.name, wanted, options, frame=frame, chunk=chunk, labelled=True):
+            if weight is not None:
+                last = np.asarray(part.X[:, -1])
+                some = np.append(last, 1.0)  # a part may hold nothing but zeros
+                assert part.where is not None
+                weights = checked_weights(some, weight, self.name, part.where)
+                part = replace(part, X=part.X[:, :-1], weights=weights[:-1])
+            yield part
 
     def feature_parts(self) -> Iterator[Dataset]:
         """Yield all rows with the columns that hold anything."""
@@ -90,12 +86,11 @@ class StreamedTable:
         columns, seed = self.outline.columns, self.running.seed
         training = Sample(seed, rows_within(SAMPLE_BYTES, columns))
         test = Sample(seed, self._room(JUDGED_ROWS))
-        found = Survey(self.name, columns, training, test)
-        label = self.label or "y"
+        found = Survey(self.name, self.label or "y", columns, training, test)
         with console.working(f"first pass over {self.name}", "rows") as progress:
             parts = progress.counting(self.parts(columns, not self.outline.sparse))
-            survey(found, parts, self.draw(), label)
-        self._say_notes(found, label)
+            found.read(parts, self.draw())
+        self._say_notes(found)
         return found
 
     def _room(self, most: int) -> int:
@@ -116,32 +111,35 @@ class StreamedTable:
         return self._read(self.found.test_sample)[0] if self.found.test_sample.seen else None
 
     def _read(self, sample: Sample, most: float = math.inf) -> tuple[Dataset, Array]:
-        X, places, texts = sample.rows(most)
-        X, weights = self.weighed(X)
-        found = self.found
-        classes = found.classes.tolist()
+        X, places, texts, *weights = sample.rows(most)
+        classes = self.found.classes.tolist()
         known = dict(zip(label_texts(classes).tolist(), classes, strict=True))
         y = np.array([known.get(text, text) for text in texts.tolist()])
-        name, X = f"{self.name} ({len(places)} rows of it)", found.select(X)
-        return Dataset(name, X, found.features, y, self.label, weights=weights), places
+        rows = Dataset(
+            f"{self.name} ({len(places)} rows of it)",
+            self.found.select(X),
+            self.found.features,
+            y,
+            self.label,
+            weights=weights[0] if weights else None,
+        )
+        return rows, places
 
-    def _say_notes(self, found: Survey, label: str) -> None:
+    def _say_notes(self, found: Survey) -> None:
         """Print what was found; with --strict gaps are errors."""
         whole, strict = found.rows + found.unlabelled, self.reading.strict
-        for note in unlabelled_note(found.unlabelled, whole, label, self.name, strict):
-            console.say(note)
-        if found.empty:
-            console.say(f"columns without any value are left out: {listed(found.empty)}")
         words = [column.name for column in found.features if column.kind == TEXT]
-        names = {column.name for column in found.features} - set(words)
-        gaps = {name: count for name, count in found.gaps.items() if count and name in names}
-        for note in gap_notes(gaps, words, self.name, strict):
-            console.say(note)
+        numbers = [column.name for column in found.features if column.kind != TEXT]
+        gaps = {name: found.gaps[name] for name in numbers if found.gaps[name]}
+        notes = unlabelled_note(found.unlabelled, whole, found.label, self.name, strict)
+        if found.empty:
+            notes.append(f"columns without any value are left out: {listed(found.empty)}")
+        notes += gap_notes(gaps, words, self.name, strict)
         if not found.sample.whole:
             count = found.sample.most
-            console.say(f"scales, medians and categories come from a sample of {count} rows")
-        for question in rare_classes(found.labels.counts):
-            console.say(question)
+            notes.append(f"scales, medians and categories come from a sample of {count} rows")
+        notes += rare_classes(found.labels.counts)
         counts = f"{found.rows} rows, {found.rows - found.training} of them set aside"
         width, classes = len(found.features), len(found.trained)
-        console.say(f"{self.name}: {counts}, {width} features, {classes} classes")
+        for note in [*notes, f"{self.name}: {counts}, {width} features, {classes} classes"]:
+            console.say(note)

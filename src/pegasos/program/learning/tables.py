@@ -112,18 +112,13 @@ class TrainingTable(ABC):
     #: The share of memory and time for a search; the rest is for the fit to all rows.
     search_share = 1.0
 
-    @abstractmethod
-    def check(self, learning: LearningOptions, plan: str, model: str | None = None) -> None:
-        """Refuse options that need all rows in memory, and say how a larger table is read.
+    def scan(  # noqa: B027 - rows in memory need nothing
+        self, learning: LearningOptions, plan: str, most: int, model: str | None = None
+    ) -> None:
+        """Read a table beyond memory once, and draw a sample of at most `most` rows for a search.
 
+        Options that need all rows in memory are refused. `plan` says how the table is learned, and
         `model` is the only model to fit, if there is one.
-        """
-
-    @abstractmethod
-    def look(self, most: int) -> None:
-        """Collect what is needed to fit, with a sample of at most `most` rows if there must be one.
-
-        A table beyond memory is read once.
         """
 
     @abstractmethod

@@ -8,7 +8,6 @@ and the result is exact. Notes say what is estimated.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -34,7 +33,7 @@ from pegasos.program.tables.leaks import leaks
 from pegasos.program.tables.messages import listed, shown
 from pegasos.program.tables.row_hashes import hash_rows
 from pegasos.program.tables.sampling import HashSample, Sample, rows_within, widened
-from pegasos.program.tables.survey import distinct_values, explaining_columns
+from pegasos.program.tables.survey import explaining_columns
 
 #: Columns of an array are read in blocks of about this many numbers (64 MB); correlations of a
 #: sample come from at most twice as many.
@@ -97,8 +96,8 @@ def describe_blocks(
             f"outlier must be a positive number of standard deviations, got {outlier!r}."
         )
     describer = Describer(columns, memory)
-    distinct = functools.partial(distinct_values, describer.sample, columns)
-    with explaining_columns(distinct), single_threaded_blas():  # narrow products gain no threads
+    explaining = explaining_columns(describer.sample, columns)
+    with explaining, single_threaded_blas():  # narrow products gain no threads
         for block in blocks:
             describer.see(block)
         if not describer.rows or not len(describer.moments.count) + len(describer.words):

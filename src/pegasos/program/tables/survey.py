@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -30,17 +30,21 @@ MOST_CATEGORIES = 10_000
 
 
 class Survey:
-    """Counts of all rows, and samples of training and test rows with the texts of their labels.
+    """Counts of all rows, and samples of training and test rows.
+
+    Beside the rows of a sample are the texts of their labels, and their weights if there are any.
 
     Parameters
     ----------
-    file : name for messages.
+    file, label : names for messages.
     columns : the features; none for sparse rows, whose columns are named when all rows were seen.
     training, test : empty samples.
     """
 
-    def __init__(self, file: str, columns: list[Column], training: Sample, test: Sample) -> None:
-        self.file, self.columns, self.sparse = file, columns, not columns
+    def __init__(
+        self, file: str, label: str, columns: list[Column], training: Sample, test: Sample
+    ) -> None:
+        self.file, self.label, self.columns, self.sparse = file, label, columns, not columns
         self.sample, self.test_sample = training, test
         #: Rows; those that are not set aside; those left out because they have no label.
         self.rows = self.training = self.unlabelled = 0
@@ -53,8 +57,17 @@ class Survey:
         #: Of sparse rows: stored numbers, the least index of a column, at most 1, and the width.
         self.stored, self._lowest, self._width = 0, 1, 0
 
+    def read(self, parts: Iterable[Dataset], draw: Draw) -> None:
+        """Pass over the rows once, and refuse what cannot be learned from."""
+        with explaining_columns(self.sample, self.columns):
+            for part in parts:
+                self.see(part, draw.test(len(part)))
+            whole = self.rows + self.unlabelled
+            unlabelled_note(self.unlabelled, whole, self.label, self.file, False)
+            self._check()
+
     def see(self, part: Dataset, test: Array) -> None:
-        """Add rows, of which `test` are set aside; frames begin with the survey's columns."""
+        """Add rows, of which `test` are set aside."""
         if part.y is None:
             raise BadData(f"{part.name}: rows from number {self.rows + 1} on have no label.")
         check_sizes(part)
@@ -67,8 +80,9 @@ class Survey:
                 self._see_column(column, part.X.to_series(place))
         texts = self.labels.see(part.y, self.file)
         self.trained.update(texts[~test].tolist())
-        self.sample.see(part.X, ~test, texts)
-        self.test_sample.see(part.X, test, texts)
+        beside = [texts] if part.weights is None else [texts, part.weights]
+        self.sample.see(part.X, ~test, *beside)
+        self.test_sample.see(part.X, test, *beside)
         self.unlabelled += part.unlabelled
         self.rows, self.training = self.rows + len(part), self.training + int((~test).sum())
 
@@ -84,15 +98,14 @@ class Survey:
                 "leave such columns out with --drop."
             )
 
-    def check(self, label: str) -> None:
-        """Complete the columns, and refuse what cannot be learned from."""
+    def _check(self) -> None:
         if not self.rows:
             raise BadData(f"{self.file} has no rows.")
         if self.sparse:
             self.columns = [Column(f"x{place}") for place in range(self._lowest, self._width)]
         if not self.features:
             raise BadData(f"{self.file}: no feature has a value in any row.")
-        column = f"{self.file}: column {shown(label)}"
+        column = f"{self.file}: column {shown(self.label)}"
         self.labels.check(self.rows, column)
         if len(self.trained) < 2:
             only = f"only {shown(next(iter(self.trained), ''))}"
@@ -125,11 +138,6 @@ class Survey:
         return X if self.needs_frame else X.to_numpy(order="c", writable=True)
 
     @property
-    def distinct(self) -> dict[str, int]:
-        """Number of values of each column in the sample."""
-        return distinct_values(self.sample, self.columns)
-
-    @property
     def classes(self) -> Array:
         """Sorted labels of training rows: whole numbers if all labels are, else their texts."""
         texts = list(self.trained)
@@ -144,21 +152,11 @@ class Survey:
         return classes[np.argmax([self.trained[text] for text in label_texts(classes).tolist()])]
 
 
-def distinct_values(sample: Sample, columns: list[Column]) -> dict[str, int]:
-    """Return the number of values of each column in a sample of frames; else nothing."""
-    if not sample.seen or not is_frame(X := sample.rows()[0]):
-        return {}
-    pairs = zip(columns, X.get_columns(), strict=False)  # the weight may stand behind the columns
-    return {column.name: own.drop_nulls().n_unique() for column, own in pairs}
-
-
 @contextlib.contextmanager
-def explaining_columns(distinct: Callable[[], Mapping[str, int]]) -> Iterator[None]:
+def explaining_columns(sample: Sample, columns: list[Column]) -> Iterator[None]:
     """Add the way out to errors that later rows of a column cause.
 
-    Parameters
-    ----------
-    distinct : returns the number of values of each column, to list those that may be the label.
+    The sample of a frame tells which columns may be the label.
     """
     try:
         yield
@@ -168,14 +166,8 @@ def explaining_columns(distinct: Callable[[], Mapping[str, int]]) -> Iterator[No
             f"if it holds categories, use --text {error.column}."
         ) from error
     except NotClasses as error:
-        raise NotClasses(f"{error}{plausible_labels(distinct(), 1000)}") from None
-
-
-def survey(found: Survey, parts: Iterable[Dataset], draw: Draw, label: str) -> None:
-    """Pass over the rows once."""
-    with explaining_columns(lambda: found.distinct):
-        for part in parts:
-            found.see(part, draw.test(len(part)))
-        whole = found.rows + found.unlabelled
-        unlabelled_note(found.unlabelled, whole, label, found.file, False)
-        found.check(label)
+        distinct = {}
+        if sample.seen and is_frame(X := sample.rows()[0]):
+            pairs = zip(columns, X.get_columns(), strict=True)
+            distinct = {column.name: own.drop_nulls().n_unique() for column, own in pairs}
+        raise NotClasses(f"{error}{plausible_labels(distinct, 1000)}") from None

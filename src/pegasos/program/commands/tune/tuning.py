@@ -39,8 +39,7 @@ def _tune(job: TuneJob) -> TuneRecord:
     until = None if job.options.max_time is None else begin_clock + job.options.max_time
     table = open_table(job.data, job.reading, job.running)
     plan = "settings are compared on a sample of its rows, then the best one learns from all"
-    table.check(job.learning, plan)
-    table.look(job.options.sample or SEARCH_ROWS)
+    table.scan(job.learning, plan, job.options.sample or SEARCH_ROWS)
     rows, positions = table.search_rows
     if len(rows) < table.training_rows:
         drawn = f"drawn over all files by --seed {job.running.seed}"
