@@ -164,7 +164,7 @@ def test_column_notes(table: Any) -> None:
     ]
     assert found.columns == [Column("a"), Column("city", "text")]
     assert (
-        "missing numbers in a (2): the median takes their place, and an indicator column tells where"
+        "missing numbers in a (2): filled with the median, plus a missing-value indicator"
         in found.notes
     )
     assert "text column city: one-hot, unseen values allowed" in found.notes

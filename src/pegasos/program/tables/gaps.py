@@ -26,6 +26,6 @@ def gap_notes(missing: dict[str, int], words: list[str], file: str, strict: bool
         raise BadData(f"{file}: text in {columns}; --strict allows only numbers. Drop it.")
     notes = []
     if gaps:
-        how = "the median takes their place, and an indicator column tells where"
+        how = "filled with the median, plus a missing-value indicator"
         notes.append(f"missing numbers in {gaps}: {how}")
     return [*notes, f"text {columns}: one-hot, unseen values allowed"] if words else notes
