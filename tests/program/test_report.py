@@ -515,7 +515,10 @@ def study_results():
     ]
     result = StudyResult("mine", "A study", "as printed", "digits", 300, 5, numbers)
     return dataclasses.replace(
-        result, claims=[Claim("c", "holds", "e")], figures=figures, notes=["what was found"]
+        result,
+        claims=[Claim("c", "holds", "at λ = 1e-05")],
+        figures=figures,
+        notes=["what was found"],
     )
 
 

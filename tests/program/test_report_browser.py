@@ -300,6 +300,16 @@ def test_numbers_and_charts_that_stand_side_by_side_begin_at_one_height(browser,
     assert len(charts) == 2 and len(set(charts)) == 1
 
 
+def test_a_study_on_a_phone_has_no_empty_fields_and_no_broken_numbers(browser, pages):
+    look(browser, pages["study"], width=390)
+    shown = (
+        "[...document.querySelectorAll('.long td')].filter(each => each.getClientRects().length)"
+    )
+    assert all(browser.execute_script(f"return {shown}.map(each => each.textContent)"))
+    wrap = "return getComputedStyle(document.querySelector('#section-claims .whole')).whiteSpace"
+    assert browser.execute_script(wrap) == "nowrap"
+
+
 def test_the_first_screen_of_a_phone_holds_what_to_do_next(browser, pages):
     look(browser, pages["sweep"], width=390)
     tops = "return [...document.querySelectorAll('#section-summary :is(.tile, .code)')].map(e => e.getBoundingClientRect().top)"

@@ -17,14 +17,14 @@ from test_report import study_results
 from pegasos import SDCA, save
 from pegasos.kernels import Gaussian
 from pegasos.program.pages import report
-from pegasos.program.pages.blocks import Thresholds
+from pegasos.program.pages.blocks import Table, Text, Thresholds
 from pegasos.program.pages.boundary_section import HEIGHT, WIDTH, fields, find_boundary, picture
 from pegasos.program.pages.labeled_rows import LabeledRows, as_dataset
 from pegasos.program.pages.learning_section import curves_of
 from pegasos.program.pages.panel_section import worst_mistakes
-from pegasos.program.pages.study_page import study_page
+from pegasos.program.pages.study_page import figure_blocks, study_page
 from pegasos.program.pages.vega import CLASSES, class_colors
-from pegasos.studies import Claim
+from pegasos.studies import Claim, Figure, judge
 
 pl = pytest.importorskip("polars")
 pytest.importorskip("vl_convert")
@@ -223,4 +223,23 @@ def test_classes_can_be_seen_in_the_dark():
 def test_no_line_of_a_table_ends_within_a_value():
     claim = Claim("c", "holds", "best at λ = 1e-8 (C 7)")
     page = study_page(replace(study_results(), claims=[claim]))
-    assert "best at λ\u00a0=\u00a01e-8 (C\u00a07)" in page.html
+    assert 'best at λ\u00a0=\u00a0<span class="whole">1e-8</span> (C\u00a07)' in page.html
+
+
+def test_labels_of_a_study_are_white_on_dark_cells_only():
+    errors = [0.02, 0.03, 0.05, 0.09, 0.3]  # equal steps of a logarithmic scale, roughly
+    rows = [{"T": T, "λ": 1, "error": error} for T, error in enumerate(errors)]
+    figure = Figure("heatmap", "Errors", rows, x="T", y="λ", color="error")
+    (chart,) = figure_blocks(figure, "figure-1")
+    drawn = chart.spec["data"]["values"]
+    assert [row["dark"] for row in drawn] == [False, False, False, True, True]
+    assert chart.spec["layer"][1]["encoding"]["color"]["condition"]["test"] == "datum.dark"
+
+
+def test_captions_of_tables_and_printed_digits():
+    figure = Figure("table", "Rows", [{"a": 1}], caption="all rows")
+    assert [type(each) for each in figure_blocks(figure, "figure-1")] == [Table, Text]
+    one = replace(study_results(), numbers=[judge("id", "0.54525", 0.7)])
+    table, words = study_page(one).section("numbers").blocks
+    assert words.text.startswith("Exact: all printed digits")
+    assert table.cells(table.rows[0])[1] == ("0.54525", True)

@@ -220,13 +220,13 @@ def columns(form: str, **titles: str) -> list[tuple[str, str, str]]:
 
 
 def shown(value: Any, form: str = "number") -> str:
-    """Return a value as a table shows it."""
+    """Return a value as a table shows it; "exact" keeps all digits."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if is_number(value) and form == "percent":
         return percent(value)
     if isinstance(value, bool | float):
-        return value_text(value, 4)
+        return value_text(value, 12 if form == "exact" else 4)
     return f"{value:,}" if isinstance(value, int) and abs(value) > 9999 else str(value)
 
 

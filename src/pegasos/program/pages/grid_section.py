@@ -7,10 +7,11 @@ from typing import Any
 
 from pegasos.metrics import Measure
 from pegasos.program.pages import values as texts
+from pegasos.program.pages import vega
 from pegasos.program.pages.blocks import Block, Chart, Table, Text, columns
 from pegasos.program.pages.grid import Axis, Grid, Point, axes_of, place, view
 from pegasos.program.pages.values import is_number, unbroken, value_text
-from pegasos.program.pages.vega import TICK, Rows, Spec, chart, mark, number, tooltip, word
+from pegasos.program.pages.vega import TICK, Rows, Spec, chart, either, mark, number, tooltip, word
 from pegasos.program.pages.wording import score_text
 from pegasos.program.records.runs import is_sampled
 
@@ -146,7 +147,7 @@ def heatmap(
         if row["mark"] == "choice" and point.number != grid.best:
             row["note"] = f"choice, a variation of this one: {grid.choice.text}"
         row["label"] += "*" if at in second and row["label"] else ""
-        row["dark"] = row["value"] is not None and _shade(row["value"], scale) > 0.55
+        row["dark"] = row["value"] is not None and vega.shade(row["value"], scale) > vega.DARK
         for axis, name in ((across, "x"), (down, "y")):
             order = 0 if axis is None else axis.values.index(point.at.get(axis.name))
             row |= {name: "" if axis is None else axis.labels[order], f"{name}r": order}
@@ -168,16 +169,6 @@ def _texts(point: Point, part: str, measure: Measure) -> dict[str, Any]:
     return {"value": rounded, "label": label, "shown": score_text(value, measure), "spread": spread}
 
 
-def _shade(value: float, scale: Spec) -> float:
-    """Return the place of a value on a color scale, 0 bright and 1 dark."""
-    low, high = scale["domain"]
-    if scale["type"] == "log":
-        share = math.log(value / low) / math.log(high / low)
-    else:
-        share = (value - low) / (high - low)
-    return share if scale["reverse"] else 1 - share
-
-
 def _heat_layers(
     rows: Rows, across: Axis | None, down: Axis | None, measure: Measure, scale: Spec
 ) -> Spec:
@@ -193,20 +184,16 @@ def _heat_layers(
     hints["tooltip"] += tooltip(note="note")
     legend = {"orient": "top", "gradientLength": 130, "gradientThickness": 8}
     legend |= {"title": measure.name, "values": scale["domain"], "format": _format(measure)}
-    color = number("value", scale=scale, legend=legend)
+    color = {"color": number("value", scale=scale, legend=legend)}
     frames = {"domain": ["choice", "one standard error"], "range": [_RED, _ORANGE]}
     framed = {**places, "stroke": word("mark", scale=frames, legend=None)}
-    ink = {"condition": {"test": "datum.dark", "value": "#fff"}, "value": "#111"}
-    text = {**places, "text": word("label"), "color": ink, **hints}
     frame = mark("rect", framed, fill=None, strokeWidth=3, aria=False)
-    layers = [
-        mark("rect", {**places, "color": color, **hints}, cursor="pointer"),
-        {**frame, "transform": [{"filter": "datum.mark !== ''"}]},
-        mark("text", text, fontSize=11, fontWeight=500, aria=False, cursor="pointer"),
-    ]
-    shown = layers[: 3 if many <= _NUMBERED else 2]
+    frame["transform"] = [{"filter": "datum.mark !== ''"}]
+    label, ink = word("label"), either("datum.dark", "#fff", "#111")
+    shown = None if many > _NUMBERED else label
     lines = len({row["yr"] for row in rows})
-    return chart(rows, *shown, width=[width], height=[_LINE if lines <= 30 else 16])
+    sizes: Spec = {"width": [width], "height": [_LINE if lines <= 30 else 16]}
+    return vega.heatmap(rows, {**places, **hints}, color, ink, shown, frame, **sizes)
 
 
 def _hints(measure: Measure) -> Spec:

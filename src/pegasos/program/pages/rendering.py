@@ -7,6 +7,7 @@ import functools
 import html as escaping
 import itertools
 import json
+import re
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
@@ -18,6 +19,8 @@ from pegasos.program.pages.blocks import Block, Chart, Panel, Section, Threshold
 from pegasos.program.pages.values import unbroken
 from pegasos.program.records.codec import to_json
 
+#: Numbers that browsers would break at their hyphen.
+_POWER = re.compile(r"[-.\d]*\de-\d+")
 #: Passes the notebook's theme to the frame: light or dark by its first opaque background.
 _THEME_OF_NOTEBOOK = """
 (function (frame) {
@@ -90,6 +93,13 @@ def embedded(value: Any) -> str:
     return text
 
 
+def _prose(text: str) -> Any:
+    """Return text whose units stay on one line: λ = 3, and numbers such as 1e-5."""
+    from markupsafe import Markup, escape
+
+    return Markup(_POWER.sub(r'<span class="whole">\g<0></span>', str(escape(unbroken(text)))))
+
+
 def _groups(blocks: list[Block]) -> list[tuple[str, list[Block]]]:
     """Return blocks in their order, with charts that share a line grouped under a layout."""
 
@@ -109,7 +119,7 @@ def _fill(template: str, data: Any, **given: Any) -> str:
     environment = jinja2.Environment(
         loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"unbroken": unbroken, "groups": _groups}
+    environment.filters |= {"prose": _prose, "groups": _groups}
     safe = {"styles": [Markup(_asset("page.css"))], "data": Markup(embedded(data))}
     return str(environment.get_template(template).render(**given, **safe))
 

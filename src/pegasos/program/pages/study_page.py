@@ -68,15 +68,15 @@ def _claims(study: StudyResult) -> list[Block]:
 def _numbers(study: StudyResult) -> list[Block]:
     if not study.numbers:
         return []
-    listed = columns("text", id="number") + columns("number", printed="printed", ours="ours")
-    listed += columns("number", noise="noise", low="2.5 %", high="97.5 %")
+    listed = columns("text", id="number") + columns("exact", printed="printed")
+    listed += columns("number", ours="ours", noise="noise", low="2.5 %", high="97.5 %")
     listed += columns("text", verdict="verdict", reason="reason")
     rows = [vars(each) for each in study.numbers]
     table = Table("numbers", "Every printed number", listed, rows, filter_by="verdict")
     errors = [each for each in study.numbers if 0 <= each.printed <= 1 and 0 <= each.ours <= 1]
     caption = f"Vertical lines: the central 95 % of our distribution over seeds. {_VERDICTS}"
     if len(errors) < 5:
-        return [Text(_VERDICTS, small=True), table]
+        return [table, Text(_VERDICTS, small=True)]
     return [Chart("printed-ours", "Printed and ours", numbers_chart(errors), caption), table]
 
 
@@ -93,8 +93,8 @@ def numbers_chart(numbers: list[JudgedNumber]) -> Spec:
     color = {"color": word("verdict", scale=scale, legend=legend)}
     x = {"x": number("printed", title="printed", axis={"labelExpr": vega.TICK})}
     y = {"y": number("ours", title="ours", axis={"labelExpr": vega.TICK})}
-    six = {name: (name, ".6~g") for name in ("printed", "ours")}
-    hints = {"tooltip": tooltip(id="number", **six, verdict="verdict")}
+    both = {"printed": ("printed", ".12~g"), "ours": ("ours", ".6~g")}
+    hints = {"tooltip": tooltip(id="number", **both, verdict="verdict")}
     ends = {"y": number("low"), "y2": {"field": "high"}}
     printed = [row["printed"] for row in rows]
     equal = [{"printed": each, "ours": each} for each in (min(printed), max(printed))]
@@ -122,7 +122,7 @@ def figure_blocks(figure: Figure, name: str) -> list[Block]:
     titles = {str(key): str(key) for row in figure.rows for key in row}
     table = Table(name, figure.title, columns("number", **titles), figure.rows)
     if figure.kind == "table":
-        return [*([Text(figure.caption)] if figure.caption else []), table]
+        return [table, *([Text(figure.caption, small=True)] if figure.caption else [])]
     spec = {"heatmap": _heatmap, "lines": _lines, "bars": _bars, "points": _points}[figure.kind]
     layout = "half" if figure.kind == "heatmap" else "full"
     behind = None if figure.kind == "points" else table
@@ -139,15 +139,19 @@ def _heatmap(figure: Figure) -> Spec:
         x, y = row[figure.x], row[figure.y]
         place = {"xr": across.index(x), "yr": down.index(y)}
         rows.append({"x": str(x), "y": str(y), "v": row[figure.color], **place})
-    middle = sum(sorted(row["v"] for row in rows)[-2:]) / 4
+    values = [row["v"] for row in rows]
+    low, high = min(values), max(values)
+    kind = "log" if low > 0 else "linear"
+    scale = {"type": kind, "scheme": "viridis", "reverse": True}
+    scale["domain"] = [low, high if high > low else low + 1e-6]
+    for row in rows:
+        row["dark"] = vega.shade(row["v"], scale) > vega.DARK
     x_axis = word("x", "xr", title=figure.x, axis={"labelAngle": 0})
     places = {"x": x_axis, "y": word("y", "yr", title=figure.y)}
     hints = tooltip(y=figure.y, x=figure.x, v=(figure.color, ".4f"))
-    color = number("v", scale={"scheme": "viridis", "reverse": True, "type": "log"}, legend=None)
-    rect = mark("rect", {**places, "color": color, "tooltip": hints})
-    ink = either(f"datum.v < {middle:g}", "#111", "#fff")
-    text = mark("text", {**places, "text": number("v", format=".3f"), "color": ink}, fontSize=11)
-    return chart(rows, rect, text, height=[24])
+    color = {"color": number("v", scale=scale, legend=None)}
+    label, ink = number("v", format=".3f"), either("datum.dark", "#fff", "#111")
+    return vega.heatmap(rows, {**places, "tooltip": hints}, color, ink, label, height=[24])
 
 
 def _lines(figure: Figure) -> Spec:

@@ -5,6 +5,7 @@ Names of fields never come from data: names of columns and classes are values, d
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 Spec = dict[str, Any]
@@ -18,6 +19,8 @@ CLASSES += ["#d55e00", "#976efe", "#6b6c4c", "#a7286e", "#c20a1f"]
 _MANY = ["#472c7a", "#3b518b", "#2c718e", "#21908d", "#27ad81", "#5cc863", "#aad232"]
 #: Colors of bars, of what is highlighted, and of what is in the background.
 BLUE, ORANGE, GRAY = "#0072b2", "#d55e00", "#9aa5b1"
+#: Shade of viridis from which on labels are white.
+DARK = 0.55
 #: Expression for the number at a tick of an axis: 1e-5, 0.01, 300, 25k.
 TICK = (
     "(datum.value > 0 && datum.value < 0.001 || datum.value >= 1e6"
@@ -90,9 +93,33 @@ def tooltip(**titles: str | tuple[str, str]) -> list[Spec]:
     ]
 
 
+def shade(value: float, scale: Spec) -> float:
+    """Return the place of a value on a color scale of viridis, 0 bright and 1 dark."""
+    low, high = scale["domain"]
+    if scale["type"] == "log":
+        share = math.log(value / low) / math.log(high / low)
+    else:
+        share = (value - low) / (high - low)
+    return share if scale["reverse"] else 1 - share
+
+
 def mark(kind: str, encoding: Spec, **more: Any) -> Spec:
     """Return a layer of points, lines, bars, ... at the places of an encoding."""
     return {"mark": {"type": kind, **more}, "encoding": encoding}
+
+
+def heatmap(
+    rows: Rows, places: Spec, color: Spec, ink: Spec, label: Spec | None, *over: Spec, **more: Any
+) -> Spec:
+    """Return colored cells, layers over them, and on top their labels in the color `ink`.
+
+    `places` are the axes and the tooltip.
+    """
+    texts = {**places, "text": label, "color": ink}
+    layers = [mark("rect", {**places, **color}), *over]
+    if label is not None:
+        layers.append(mark("text", texts, fontSize=11, fontWeight=500, aria=False))
+    return chart(rows, *layers, **more)
 
 
 def chart(
