@@ -31,7 +31,6 @@ from pegasos.program.tables.read_options import Outline, ReadOptions
 from pegasos.program.tables.reading import read
 from pegasos.program.tables.sampling import Draw, HashSample, Sample
 from pegasos.program.tables.statistics import describe, describe_blocks
-from pegasos.program.tables.survey import Survey
 from pegasos.program.terminal.options import ReadingOptions, RunningOptions
 
 #: A grid that takes no time.
@@ -497,17 +496,18 @@ def test_sparse_rows_have_the_same_optimum_as_in_memory(
 def test_sparse_parts_become_wider(tmp_path: Path) -> None:
     """Later parts have a column more: the survey's sample has all columns, from the first on."""
     X = sparse.csr_matrix(np.arange(1.0, 41.0).reshape(10, 4) * [0, 1, 1, 1])
-    found = Survey("rows", "y", [], Sample(0), Sample(0))
-    for start, width in ((0, 3), (5, 4)):
-        rows, y = X[start : start + 5, :width], np.arange(5) % 2
-        found.see(Dataset("rows", rows, [], y), np.arange(5) == 3)
-    found.read([], Draw(0, 0.2))
+    outline = Outline([], "y", None, None, 1e9, [], sparse=True)
+    found = StreamedTable("rows", ReadingOptions(), RunningOptions(test_size=0.3), outline)
+    parts = [(0, 3), (5, 4)]
+    y = np.arange(5) % 2
+    found.count(Dataset("rows", X[start : start + 5, :width], [], y) for start, width in parts)
+    test = Draw(0, 0.3).test(10)
     expected = X.toarray()
     expected[:5, 3] = 0
-    known = found.select(found.sample.rows()[0]).toarray()
-    np.testing.assert_array_equal(known, expected[[0, 1, 2, 4, 5, 6, 7, 9], 1:])
+    known = found.sample()[0].X.toarray()
+    np.testing.assert_array_equal(known, expected[~test, 1:])
     assert [column.name for column in found.columns] == ["x1", "x2", "x3"]
-    assert (found.rows, found.training, found.stored) == (10, 8, 25)
+    assert (found.rows, found.training_rows, found.stored) == (10, (~test).sum(), 25)
 
 
 def test_a_class_that_only_test_rows_have_is_not_learned(place: Path) -> None:
@@ -520,8 +520,9 @@ def test_a_class_that_only_test_rows_have_is_not_learned(place: Path) -> None:
     outline = load_or_outline("rows.csv", reading, running.memory)
     assert isinstance(outline, Outline)
     table = StreamedTable("rows.csv", reading, running, outline)
+    table.read()
     learner = SDCA(lam=0.01, tol=1e-6)
-    estimator, width = fitted_pipeline(table.sample, learner, Steps("none"))
+    estimator, width = fitted_pipeline(table.sample()[0], learner, Steps("none"))
     with prepared(table, estimator, width) as files:
         files.fit(learner, (TRAINING, TEST))
         assert files.count_errors(learner, TEST).mistakes >= other.sum()

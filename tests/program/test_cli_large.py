@@ -215,7 +215,7 @@ def test_words_that_come_late_and_disks_that_are_full(
 def test_too_many_categories_are_refused_on_the_way(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pegasos.program.tables.survey.MOST_CATEGORIES", 20)
+    monkeypatch.setattr("pegasos.program.learning.streamed.MOST_CATEGORIES", 20)
     frame = numbers(900).with_columns(city="town " + (pl.int_range(pl.len()) % 30).cast(pl.String))
     answer = call("train", _written(frame, "csv"), "--memory", "15kB", "--label", "y")
     assert answer.code == 3

@@ -91,7 +91,7 @@ def described(
         for line in (f"{table.about}: it is described in one pass", *found.notes):
             console.say(line)
         with console.working(f"one pass over {data}", counted="rows") as progress:
-            parts = progress.counting(table.parts(found.columns, not found.sparse))
+            parts = progress.counting(table.parts())
             return describe_blocks(data, parts, found.columns, found.label, outlier, table.budget)
 
     return with_labels_or_without(data, reading, read)

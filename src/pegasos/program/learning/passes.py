@@ -74,16 +74,14 @@ class TableInPasses(StreamedTable, TrainingTable):
             ways = "Give it more --memory, or some of its files by a pattern"
             raise BadData(f"{self.about}: {why}. {ways}.")
         console.say(f"{self.about}: {plan}")
-        found = self.found
-        self.columns, self.frame = found.features, found.needs_frame
-        self.rows, self.training_rows, self.classes = found.rows, found.training, found.classes
+        self.read()
         self.test_share = self.share
         self.split_kind = "random, row by row" if self.share else "none set aside"
-        self.search_rows = self.small_sample(most)
+        self.search_rows = self.sample(self.room(most))
 
     def fit(self, learner: Any, steps: Steps, cluster: Cluster | None) -> Learned:
         """Fit a learner to the training rows, and count its errors."""
-        estimator, width = fitted_pipeline(self.sample, learner, steps)
+        estimator, width = fitted_pipeline(self.sample()[0], learner, steps)
         with prepared(self, estimator, width) as rows:
             self._fit(rows, learner, cluster)
             count = self.training_rows
@@ -112,9 +110,11 @@ class TableInPasses(StreamedTable, TrainingTable):
         return self._keep_sample(choice, setting, why)
 
     def _keep_sample(self, choice: Choice, setting: Setting, why: str) -> Learned:
-        best, rows, usual = choice.search.best_estimator_, choice.rows, self.found.usual
+        best, rows = choice.search.best_estimator_, choice.rows
+        texts = label_texts(self.classes).tolist()
+        usual = self.classes[np.argmax([self.trained[text] for text in texts])]
         errors = {"training": ErrorCount.of(rows.labels, labels_of(best, rows), usual)}
-        if (test := self.sampled_test_rows) is not None:
+        if (test := self.sampled_test_rows()) is not None:
             errors["test"] = ErrorCount.of(test.labels, labels_of(best, test), usual)
             if len(test) < self.test_rows:
                 why += f"; its error is that on {len(test)} test rows, drawn by --seed"
@@ -131,11 +131,11 @@ class TableInPasses(StreamedTable, TrainingTable):
         nystroem = _landmarks(self.running, setting)
         learner = self._learner(choice, model)
         steps = Steps(choice.learning.scale, expansion_degree(setting), None, nystroem)
-        estimator, width = fitted_pipeline(self.sample, learner, steps)
+        estimator, width = fitted_pipeline(self.sample()[0], learner, steps)
         if nystroem is not None:
             many = f"{len(nystroem.landmarks_)} landmarks (Nyström features)"
             console.say(f"a kernel won: all rows are learned through {many}")
-        stored = stored_numbers(self.found, estimator, width)
+        stored = stored_numbers(self, estimator, width)
         # A pass costs the square of this for each row.
         cost = width if stored is None or width > MOST_FEATURES else stored / self.rows
         cheap = self.training_rows * cost**2 <= _CHEAP and share < 1.0
@@ -162,7 +162,7 @@ class TableInPasses(StreamedTable, TrainingTable):
                 compared=compared,
                 metric="error" if choice.metric is None else choice.metric.name,
             )
-            refits = choice.refit_all and self.share > 0
+            refits = choice.refit_all and self.test_rows > 0
             kept = self._refitted(choice, estimator, rows, some) if refits else estimator
             known = rows.known(everything=kept is not estimator)
             return Learned(

@@ -24,7 +24,6 @@ from pegasos.program.tables.dataset import Array, BadData, Dataset, take
 from pegasos.program.tables.labels import label_texts
 from pegasos.program.tables.messages import plain, size
 from pegasos.program.tables.row_hashes import hash_rows
-from pegasos.program.tables.survey import Survey
 from pegasos.program.terminal import console
 from pegasos.search.results import calibrated_in_fold
 
@@ -44,7 +43,7 @@ def prepared(
 
     `width` is the number of features, and `apart` the share of training rows kept apart.
     """
-    rows, stored = table.found.rows, stored_numbers(table.found, estimator, width)
+    rows, stored = table.rows, stored_numbers(table, estimator, width)
     needed = int(
         bytes_of_rows(rows, rows * width if stored is None else stored, stored is not None)
     )
@@ -60,12 +59,12 @@ def prepared(
             made.close()
 
 
-def stored_numbers(found: Survey, estimator: Any, width: int) -> int | None:
+def stored_numbers(table: StreamedTable, estimator: Any, width: int) -> int | None:
     """Return how many numbers all prepared rows store if they are sparse, else None."""
-    if found.sparse:
-        return None if "nystroem" in dict(estimator.steps) else found.stored
+    if table.outline.sparse:
+        return None if "nystroem" in dict(estimator.steps) else table.stored
     encoding = sparse_encoding(estimator.steps[:-1], width)
-    return None if encoding is None else found.rows * encoding.stored
+    return None if encoding is None else table.rows * encoding.stored
 
 
 class PreparedTable:
@@ -74,29 +73,29 @@ class PreparedTable:
     def __init__(
         self, table: StreamedTable, estimator: Any, width: int, is_sparse: bool, folder: Path
     ) -> None:
-        self._table, self._estimator, found = table, estimator, table.found
+        self._table, self._estimator = table, estimator
         before = estimator.steps[:-1]
         self._steps = sparse_encoding(before, width) or Pipeline(before)
         names = ("training", "comparison", "test")
         self.files = tuple(RowFile(folder, name, width, is_sparse) for name in names)
-        self.classes = found.classes
+        self.classes = table.classes
         texts = label_texts(self.classes).tolist()
         self._codes = {text: code for code, text in enumerate(texts)}
         #: Of each file and class: the sum of weights, and the number of rows with a weight.
         self._sums = np.zeros((3, len(texts)))
         self._present = np.zeros((3, len(texts)), dtype=np.int64)
         #: Hashes of all rows and which of them are test rows; None where there is no room.
-        fits = _HASH_BYTES * found.rows <= table.budget
+        fits = _HASH_BYTES * table.rows <= table.budget
         self._hashes: list[tuple[Array, Array]] | None = [] if fits else None
 
     def write(self, apart: float, numbers: int) -> None:
         """Pass over all rows; `numbers` in memory are a row on its way through the steps."""
-        table, rows, draw = self._table, self._table.found.rows, self._table.draw()
+        table, rows, draw = self._table, self._table.rows, self._table.draw()
         random, seen = np.random.default_rng([table.running.seed, 2]), 0
         step = max(64, int(_STEP_SHARE * table.budget) // (8 * max(1, numbers)))
         about = f"second pass over {table.name}: preparing rows"
         with console.working(about, "rows", rows) as progress:
-            for part in progress.counting(table.feature_parts()):
+            for part in progress.counting(table.parts()):
                 test = draw.test(len(part))
                 kinds = np.where(test, TEST, random.random(len(part)) < apart)
                 for start in range(0, len(part), step):
@@ -138,7 +137,7 @@ class PreparedTable:
     def count_errors(self, learner: Any, *numbers: int) -> ErrorCount:
         """Return the errors on the rows of some files, and those of the baseline."""
         rows = mistakes = others = 0
-        usual = int(np.argmax([self._table.found.trained[text] for text in self._codes]))
+        usual = int(np.argmax([self._table.trained[text] for text in self._codes]))
         for number in numbers:
             for X, codes, _ in self.files[number].parts():
                 scores = self._scores(learner, X)
@@ -172,14 +171,13 @@ class PreparedTable:
             return np.asarray(learner.decision_function(X))
         except NotFinite as error:
             whole = Pipeline([*self._estimator.steps[:-1], ("learner", learner)])
-            for part in self._table.feature_parts():
+            for part in self._table.parts():
                 scoring.scores_of(whole, part)
             raise BadData(f"{self._table.name}: {error}") from error
 
     def known(self, everything: bool = False) -> Known:
         """Return the training rows, or all rows, as what a model was trained on."""
-        found = self._table.found
-        counts = found.labels.counts if everything else found.trained
+        counts = self._table.labels.counts if everything else self._table.trained
         texts = zip(self.classes.tolist(), self._codes, strict=True)
         classes, learned = {str(label): counts[text] for label, text in texts}, counts.total()
         if self._hashes is None:

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from pegasos.engine.rows.plan import budget_bytes
 from pegasos.program.datasets import USUAL_TEST_SIZE, read_options
-from pegasos.program.tables.dataset import NUMBER, TEXT, Array, Column, Dataset
+from pegasos.program.tables.block_statistics import LabelCounts, explaining_columns
+from pegasos.program.tables.dataset import (
+    NUMBER,
+    TEXT,
+    Array,
+    BadData,
+    Column,
+    Dataset,
+    check_sizes,
+)
 from pegasos.program.tables.gaps import gap_notes
 from pegasos.program.tables.labels import (
     checked_weights,
@@ -19,11 +29,10 @@ from pegasos.program.tables.labels import (
     rare_classes,
     unlabelled_note,
 )
-from pegasos.program.tables.messages import listed, size
+from pegasos.program.tables.messages import listed, shown, size
 from pegasos.program.tables.read_options import Outline
 from pegasos.program.tables.reading import stream
-from pegasos.program.tables.sampling import Draw, Sample, rows_within
-from pegasos.program.tables.survey import Survey
+from pegasos.program.tables.sampling import Draw, Sample, rows_within, widened
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import ReadingOptions, RunningOptions
 
@@ -34,10 +43,15 @@ SAMPLE_BYTES = 32 * 10**6
 _SAMPLE_SHARE = 1 / 8
 #: Test rows by which a model of the sample is judged: the std of an error of 10 % is 0.2 points.
 JUDGED_ROWS = 20_000
+#: Distinct categories in all columns together: each becomes a column of its own.
+MOST_CATEGORIES = 10_000
 
 
 class StreamedTable:
-    """A table that is read in parts, and the outline that its first rows give."""
+    """A table that is read in parts, the outline of its first rows, and counts of all rows.
+
+    Beside the rows of a sample are the texts of their labels, and their weights if there are any.
+    """
 
     def __init__(
         self, data: str, reading: ReadingOptions, running: RunningOptions, outline: Outline
@@ -46,6 +60,21 @@ class StreamedTable:
         self.budget = budget_bytes(running.memory)
         self.share = USUAL_TEST_SIZE if running.test_size is None else running.test_size
         self.label = outline.label
+        #: The features, in the end those with a value in any row, and whether some need a frame.
+        self.columns, self.frame = outline.columns, not outline.sparse
+        #: Rows; those that are not set aside; those left out because they have no label.
+        self.rows = self.training_rows = self.unlabelled = 0
+        self.labels = LabelCounts()
+        #: Training rows of each class, and missing values of each column in all rows.
+        self.trained, self.gaps = Counter[str](), Counter[str]()
+        #: Sorted labels of training rows: whole numbers if all labels are, else their texts.
+        self.classes: Array = np.array([])
+        #: Of sparse rows: stored numbers, the least index of a column, at most 1, and the width.
+        self.stored, self._lowest, self._width = 0, 1, 0
+        self._categories = defaultdict[str, set[str]](set)
+        seed = running.seed
+        self._training_sample = Sample(seed, rows_within(SAMPLE_BYTES, outline.columns))
+        self._test_sample = Sample(seed, self.room(JUDGED_ROWS))
 
     @property
     def about(self) -> str:
@@ -57,89 +86,131 @@ class StreamedTable:
         """Return the draw of test rows; each pass begins a new one, which is equal."""
         return Draw(self.running.seed, self.share)
 
-    def parts(self, columns: list[Column], frame: bool) -> Iterator[Dataset]:
-        """Yield all rows with these columns, and with weights if one column holds them."""
+    def parts(self) -> Iterator[Dataset]:
+        """Yield all rows with the columns of the features, and with weights if there are any."""
         weight = self.outline.weight
-        wanted = columns if weight is None else [*columns, Column(weight, NUMBER)]
+        wanted = self.columns if weight is None else [*self.columns, Column(weight, NUMBER)]
         label = None if self.outline.sparse else self.label
         options = read_options(self.reading, self.running.memory, labelled=False)
         options = replace(options, label=label)
         chunk = int(min(8 * 2**20, max(2**12, self.budget // 32)))
-        for part in stream(self.name, wanted, options, frame=frame, chunk=chunk, labelled=True):
+        given: dict[str, Any] = {"frame": self.frame, "chunk": chunk, "labelled": True}
+        for part in stream(self.name, wanted, options, **given):
             if weight is not None:
+                assert part.where is not None
                 last = np.asarray(part.X[:, -1])
                 some = np.append(last, 1.0)  # a part may hold nothing but zeros
-                assert part.where is not None
                 weights = checked_weights(some, weight, self.name, part.where)
                 part = replace(part, X=part.X[:, :-1], weights=weights[:-1])
             yield part
 
-    def feature_parts(self) -> Iterator[Dataset]:
-        """Yield all rows with the columns that hold anything."""
-        yield from self.parts(self.found.features, self.found.needs_frame)
-
-    @cached_property
-    def found(self) -> Survey:
-        """Result of a first pass over all rows, which prints notes."""
+    def read(self) -> None:
+        """Pass over all rows, refuse what cannot be learned from, and print notes."""
         for note in self.outline.notes:
             console.say(note)
-        columns, seed = self.outline.columns, self.running.seed
-        training = Sample(seed, rows_within(SAMPLE_BYTES, columns))
-        test = Sample(seed, self._room(JUDGED_ROWS))
-        found = Survey(self.name, self.label or "y", columns, training, test)
         with console.working(f"first pass over {self.name}", "rows") as progress:
-            parts = progress.counting(self.parts(columns, not self.outline.sparse))
-            found.read(parts, self.draw())
-        self._say_notes(found)
-        return found
+            self.count(progress.counting(self.parts()))
+        for note in self._notes():
+            console.say(note)
 
-    def _room(self, most: int) -> int:
+    def count(self, parts: Iterable[Dataset]) -> None:
+        """Count all rows, and choose the columns."""
+        draw = self.draw()
+        with explaining_columns(self._training_sample, self.columns):
+            for part in parts:
+                self._see(part, draw.test(len(part)))
+            label = self.label or "y"
+            column = f"{self.name}: column {shown(label)}"
+            whole = self.rows + self.unlabelled
+            unlabelled_note(self.unlabelled, whole, label, self.name, self.reading.strict)
+            if not self.rows:
+                raise BadData(f"{self.name} has no rows.")
+            if self.outline.sparse:
+                self.columns = [Column(f"x{place}") for place in range(self._lowest, self._width)]
+            self.columns = [each for each in self.columns if self.gaps[each.name] < self.rows]
+            if not self.columns:
+                raise BadData(f"{self.name}: no feature has a value in any row.")
+            self.frame = any(each.kind == TEXT or self.gaps[each.name] for each in self.columns)
+            self.labels.check(self.rows, column)
+            if len(self.trained) < 2:
+                only = f"only {shown(next(iter(self.trained), ''))}"
+                raise BadData(
+                    f"{column} holds {only} among the {self.training_rows} training rows; "
+                    "two classes are needed."
+                )
+        is_whole = self.labels.kinds == {"i"}
+        self.classes = np.sort(np.array(list(self.trained)).astype(int if is_whole else str))
+
+    def _see(self, part: Dataset, test: Array) -> None:
+        if part.y is None:
+            raise BadData(f"{part.name}: rows from number {self.rows + 1} on have no label.")
+        check_sizes(part)
+        if self.outline.sparse:
+            self.stored += part.X.nnz
+            self._lowest = min(self._lowest, int(part.X.indices.min(initial=1)))
+            self._width = max(self._width, part.X.shape[1])
+        else:
+            for column, values in zip(self.columns, part.X.get_columns(), strict=True):
+                self._see_column(column, values)
+        texts = self.labels.see(part.y, self.name)
+        self.trained.update(texts[~test].tolist())
+        beside = [texts] if part.weights is None else [texts, part.weights]
+        self._training_sample.see(part.X, ~test, *beside)
+        self._test_sample.see(part.X, test, *beside)
+        self.unlabelled += part.unlabelled
+        self.rows, self.training_rows = self.rows + len(part), self._training_sample.seen
+
+    def _see_column(self, column: Column, values: Any) -> None:
+        self.gaps[column.name] += values.null_count()
+        if column.kind != TEXT:
+            return
+        self._categories[column.name].update(values.drop_nulls().unique().to_list())
+        if sum(map(len, self._categories.values())) > MOST_CATEGORIES:
+            raise BadData(
+                f"{self.name}: more than {MOST_CATEGORIES} different categories with column "
+                f"{shown(column.name)}, and each becomes a column; "
+                "leave such columns out with --drop."
+            )
+
+    def _notes(self) -> list[str]:
+        """Return what was found; with --strict gaps are errors."""
+        strict, sample = self.reading.strict, self._training_sample
+        words = [column.name for column in self.columns if column.kind == TEXT]
+        numbers = [column.name for column in self.columns if column.kind != TEXT]
+        gaps = {name: self.gaps[name] for name in numbers if self.gaps[name]}
+        empty = [name for name, count in self.gaps.items() if count == self.rows]
+        whole = self.rows + self.unlabelled
+        notes = unlabelled_note(self.unlabelled, whole, self.label or "y", self.name, strict)
+        if empty:
+            notes.append(f"columns without any value are left out: {listed(empty)}")
+        notes += gap_notes(gaps, words, self.name, strict)
+        if not sample.whole:
+            notes.append(f"scales, medians and categories come from a sample of {sample.most} rows")
+        counts = f"{self.rows} rows, {self.rows - self.training_rows} of them set aside"
+        sizes = f"{counts}, {len(self.columns)} features, {len(self.trained)} classes"
+        return [*notes, *rare_classes(self.labels.counts), f"{self.name}: {sizes}"]
+
+    def room(self, most: int) -> int:
+        """Return how many rows memory allows for a sample, at most `most`."""
         return min(most, rows_within(_SAMPLE_SHARE * self.budget, self.outline.columns))
 
-    @cached_property
-    def sample(self) -> Dataset:
-        """Training rows to which the steps before a learner are fitted."""
-        return self._read(self.found.sample)[0]
+    def sample(self, most: float = math.inf) -> tuple[Dataset, Array]:
+        """Return at most `most` training rows, and their positions."""
+        return self._rows(self._training_sample, most)
 
-    def small_sample(self, most: int) -> tuple[Dataset, Array]:
-        """Return at most `most` training rows as memory allows, and their positions."""
-        return self._read(self.found.sample, self._room(most))
-
-    @property
     def sampled_test_rows(self) -> Dataset | None:
-        """Some test rows; their labels are texts if training rows lack them."""
-        return self._read(self.found.test_sample)[0] if self.found.test_sample.seen else None
+        """Return some test rows; their labels are texts if training rows lack them."""
+        return self._rows(self._test_sample)[0] if self._test_sample.seen else None
 
-    def _read(self, sample: Sample, most: float = math.inf) -> tuple[Dataset, Array]:
+    def _rows(self, sample: Sample, most: float = math.inf) -> tuple[Dataset, Array]:
         X, places, texts, *weights = sample.rows(most)
-        classes = self.found.classes.tolist()
+        if self.outline.sparse:
+            X = widened(X, self._width)[:, self._lowest :]
+        else:
+            X = X.select(column.name for column in self.columns)
+            X = X if self.frame else X.to_numpy(order="c", writable=True)
+        classes = self.classes.tolist()
         known = dict(zip(label_texts(classes).tolist(), classes, strict=True))
         y = np.array([known.get(text, text) for text in texts.tolist()])
-        rows = Dataset(
-            f"{self.name} ({len(places)} rows of it)",
-            self.found.select(X),
-            self.found.features,
-            y,
-            self.label,
-            weights=weights[0] if weights else None,
-        )
-        return rows, places
-
-    def _say_notes(self, found: Survey) -> None:
-        """Print what was found; with --strict gaps are errors."""
-        whole, strict = found.rows + found.unlabelled, self.reading.strict
-        words = [column.name for column in found.features if column.kind == TEXT]
-        numbers = [column.name for column in found.features if column.kind != TEXT]
-        gaps = {name: found.gaps[name] for name in numbers if found.gaps[name]}
-        notes = unlabelled_note(found.unlabelled, whole, found.label, self.name, strict)
-        if found.empty:
-            notes.append(f"columns without any value are left out: {listed(found.empty)}")
-        notes += gap_notes(gaps, words, self.name, strict)
-        if not found.sample.whole:
-            count = found.sample.most
-            notes.append(f"scales, medians and categories come from a sample of {count} rows")
-        notes += rare_classes(found.labels.counts)
-        counts = f"{found.rows} rows, {found.rows - found.training} of them set aside"
-        width, classes = len(found.features), len(found.trained)
-        for note in [*notes, f"{self.name}: {counts}, {width} features, {classes} classes"]:
-            console.say(note)
+        name, own = f"{self.name} ({len(places)} rows of it)", weights[0] if weights else None
+        return Dataset(name, X, self.columns, y, self.label, weights=own), places

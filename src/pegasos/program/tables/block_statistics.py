@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections import Counter
 from collections.abc import Iterator
@@ -11,8 +12,18 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from pegasos.program.tables.dataset import TEXT, Array, Column, NotClasses, is_frame, is_pixel_range
-from pegasos.program.tables.labels import check_classes, distinct_texts
+from pegasos.program.tables.dataset import (
+    TEXT,
+    Array,
+    BadData,
+    Column,
+    NotClasses,
+    NotNumber,
+    is_frame,
+    is_pixel_range,
+)
+from pegasos.program.tables.labels import check_classes, distinct_texts, plausible_labels
+from pegasos.program.tables.sampling import Sample
 
 #: Numbers that are worked on at once (2 MB).
 _BLOCK = 2**18
@@ -169,3 +180,24 @@ class LabelCounts:
         """Refuse labels that are no classes; `column` names file and column."""
         fractions = "f" in self.kinds and self.kinds <= {"f", "i"}
         check_classes(fractions, len(self.counts), rows, column)
+
+
+@contextlib.contextmanager
+def explaining_columns(sample: Sample, columns: list[Column]) -> Iterator[None]:
+    """Add the way out to errors that later rows of a column cause.
+
+    The sample of a frame tells which columns may be the label.
+    """
+    try:
+        yield
+    except NotNumber as error:
+        raise BadData(
+            f"{error} Its first rows show numbers in this column; "
+            f"if it holds categories, use --text {error.column}."
+        ) from error
+    except NotClasses as error:
+        distinct = {}
+        if sample.seen and is_frame(X := sample.rows()[0]):
+            pairs = zip(columns, X.get_columns(), strict=True)
+            distinct = {column.name: own.drop_nulls().n_unique() for column, own in pairs}
+        raise NotClasses(f"{error}{plausible_labels(distinct, 1000)}") from None

@@ -16,7 +16,12 @@ import numpy as np
 from scipy import sparse
 
 from pegasos.engine.runtime.threads import single_threaded_blas
-from pegasos.program.tables.block_statistics import LabelCounts, Moments, numeric_blocks
+from pegasos.program.tables.block_statistics import (
+    LabelCounts,
+    Moments,
+    explaining_columns,
+    numeric_blocks,
+)
 from pegasos.program.tables.dataset import (
     NUMBER,
     TEXT,
@@ -33,7 +38,6 @@ from pegasos.program.tables.leaks import leaks
 from pegasos.program.tables.messages import listed, shown
 from pegasos.program.tables.row_hashes import hash_rows
 from pegasos.program.tables.sampling import HashSample, Sample, rows_within, widened
-from pegasos.program.tables.survey import explaining_columns
 
 #: Columns of an array are read in blocks of about this many numbers (64 MB); correlations of a
 #: sample come from at most twice as many.
