@@ -46,7 +46,7 @@ from pegasos.program.app import run
 begin = time.perf_counter()
 with open(os.devnull, "w") as nothing, contextlib.redirect_stdout(nothing):
     with contextlib.redirect_stderr(nothing):
-        code = run(["tune", {table!r}, "--out", {out!r}])
+        code = run(["tune", {table!r}, "--out", {out!r}, "--force"])
 assert code == 0, code
 print(json.dumps([time.perf_counter() - begin, time.process_time(), {{}}]))
 """

@@ -442,7 +442,7 @@ def answers(
     return Answers(classes, *codes, widened(scores), widened(probabilities))
 
 
-def guesses(metric: Metric, found: Answers, counts: Array) -> tuple[Answers, Any]:
+def baseline_answers(metric: Metric, found: Answers, counts: Array) -> tuple[Answers, Any]:
     """Return the best constant prediction: the baseline of a metric.
 
     It is the best single class, the class frequencies for metrics of probabilities, and equal

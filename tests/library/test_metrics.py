@@ -20,7 +20,7 @@ from pegasos.metrics import (
     Metric,
     answers,
     as_metric,
-    guesses,
+    baseline_answers,
     measure_of,
     shown_value,
 )
@@ -40,7 +40,7 @@ COSTS = (("b", "a", 5.0), ("c", "a", 9.0), ("a", "b", 1.0))
 
 
 def of(classes: int, rows: int = 400):
-    """Labels, guesses, scores and probabilities of a poor classifier."""
+    """Labels, predictions, scores and probabilities of a poor classifier."""
     names = np.array(list("abcd"))[:classes]
     y = RANDOM.choice(names, rows, p=np.arange(classes, 0, -1) / sum(range(1, classes + 1)))
     scores = RANDOM.normal(size=(rows, classes)) + (y[:, None] == names)
@@ -133,7 +133,7 @@ def test_guessing_is_the_best_constant_answer(name):
         costs=COSTS if name == "cost" else (),
     )
     found = answers(names, y, guess, scores, p)
-    constant, guessed = guesses(metric, found, np.bincount(found.truth))
+    constant, guessed = baseline_answers(metric, found, np.bincount(found.truth))
     value = metric.value(constant)
     if metric.kind.needs == "labels":
         each = [metric.value(answers(names, y, np.full(len(y), name))) for name in names]
@@ -203,8 +203,8 @@ def test_a_sweep_takes_our_names(ours, scorer):
         other.cv_results_["mean_test_score"]
     )
     assert found.out_of_fold_metric().better
-    assert found.out_of_fold_metric().guess == pytest.approx(
-        found.out_of_fold_metric(found.metric_).guess
+    assert found.out_of_fold_metric().baseline == pytest.approx(
+        found.out_of_fold_metric(found.metric_).baseline
     )
 
 

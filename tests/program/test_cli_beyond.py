@@ -162,7 +162,7 @@ def test_describe_says_what_is_a_sample(place: Path) -> None:
         "missing",
         "rows_with_missing",
         "constant",
-        "guessing_error",
+        "baseline_error",
     )
     assert {name: found[name] for name in same} == {name: exact[name] for name in same}
     for mine, theirs in zip(found["columns"], exact["columns"], strict=True):
@@ -335,7 +335,7 @@ def test_tune_ends_in_time_also_where_the_samples_model_is_kept(
     monkeypatch.setattr(streamed, "JUDGED_ROWS", 120)
     answer = fine(*given, "-o", "late", "--max-time", 60)
     late = answer.json
-    assert late["errors"]["test"]["rows"] == 120 and late["errors"]["test"]["guess"] is not None
+    assert late["errors"]["test"]["rows"] == 120 and late["errors"]["test"]["baseline"] is not None
     assert "its error is that on 120 test rows, drawn by --seed" in late["whole"]["why"]
 
 

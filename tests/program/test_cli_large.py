@@ -149,7 +149,7 @@ def test_its_rows_are_known_again(place: Path) -> None:
     y = read(folder, ReadOptions()).labels
     test = Draw(0, 0.2).test(900)
     usual = max(set(y[~test].tolist()), key=y[~test].tolist().count)
-    assert [trained["errors"][name]["guess"] for name in ("training", "test")] == [
+    assert [trained["errors"][name]["baseline"] for name in ("training", "test")] == [
         pytest.approx((y[rows] != usual).mean()) for rows in (~test, test)
     ]
     assert (

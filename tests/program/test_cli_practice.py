@@ -78,8 +78,8 @@ def test_a_useless_model_is_called_that(table):
         "--no-page",
         "--force",
     ).json
-    assert answer["better_than_guessing"] is False
-    assert answer["errors"]["test"]["guess"] == pytest.approx(0.1, abs=0.01)
+    assert answer["better_than_baseline"] is False
+    assert answer["errors"]["test"]["baseline"] == pytest.approx(0.1, abs=0.01)
     later = fine("run", "runs/churn/best.model", table)
     assert "baseline" in later.out
     churn(seed=8).write_csv("later.csv")

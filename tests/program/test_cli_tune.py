@@ -266,7 +266,7 @@ def test_more_families_than_a_table_shows(table):
 def test_cv_and_scoring(table):
     """Scorers of scikit-learn that are metrics of ours are those; others have no baseline."""
     answer = fine("tune", table, *SMALL[:-2], "--cv", "4", "--scoring", "f1_macro", "--json").json
-    assert (answer["folds"], answer["metric"], answer["better_than_guessing"]) == (
+    assert (answer["folds"], answer["metric"], answer["better_than_baseline"]) == (
         4,
         "f1-macro",
         True,
@@ -277,7 +277,7 @@ def test_cv_and_scoring(table):
         *SMALL[:-2],
         *("--cv", "4", "--scoring", "jaccard_macro", "--force", "--json"),
     ).json
-    assert (other["metric"], other["better_than_guessing"]) == ("jaccard_macro", None)
+    assert (other["metric"], other["better_than_baseline"]) == ("jaccard_macro", None)
     refused = call("tune", table, *SMALL, "--scoring", "roc_auc_ovr", "-o", "other")
     assert refused.code == 2
     assert "--metric roc_auc_ovr does not work here" in refused.err

@@ -87,7 +87,7 @@ def test_statistics_are_those_of_numpy_in_every_container(X, outlier):
 def test_classes_and_the_error_of_guessing():
     found = describe(dataset(np.arange(10.0)[:, None], [1.0] * 8 + [-1.0, 3.0]))
     assert found.classes == [("1", 8), ("-1", 1), ("3", 1)]
-    assert found.largest_share == 0.8 and found.guessing_error == pytest.approx(0.2)
+    assert found.largest_share == 0.8 and found.baseline_error == pytest.approx(0.2)
     assert "always predicting '1' has an error of 20.00 %" in said(
         found
     ) and "'1' has 8 times the rows of '3'" in said(found)

@@ -202,7 +202,7 @@ def test_confusions_are_those_of_the_out_of_fold_labels(page, sweep, digits):
         np.add.at(truth, (digits.y, sweep.labels_[int(number)]), 1)
         np.testing.assert_array_equal(matrix, truth)
     mistakes = kept[str(sweep.best_index_)]["mistakes"]
-    assert all(each["true"] != each["guess"] for each in mistakes)
+    assert all(each["true"] != each["given"] for each in mistakes)
     margins = [each["scores"][0] - each["scores"][1] for each in mistakes]
     assert margins == sorted(margins, reverse=True)
 

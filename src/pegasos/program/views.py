@@ -53,7 +53,7 @@ def show_errors(errors: dict[str, ErrorCount]) -> None:
             each.mistakes,
             percent(each.error),
             f"{percent(each.low)} to {percent(each.high)}",
-            "" if each.guess is None else percent(each.guess),
+            "" if each.baseline is None else percent(each.baseline),
         )
         for name, each in errors.items()
         if each.error is not None and each.low is not None and each.high is not None
@@ -69,7 +69,7 @@ def show_figures(figures: dict[str, Figure], measure: Measure, positive: str | N
             each.rows,
             value_text(each.value, measure),
             f"{value_text(each.low, measure)} to {value_text(each.high, measure)}",
-            value_text(each.guess, measure),
+            value_text(each.baseline, measure),
         )
         for name, each in figures.items()
     ]

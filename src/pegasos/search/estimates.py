@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.metrics import Answers, Metric, guesses
+from pegasos.metrics import Answers, Metric, baseline_answers
 
 Array = np.ndarray[Any, Any]
 
@@ -90,21 +90,21 @@ def mcnemar(wrong_one: Array, wrong_two: Array) -> float:
 class Figure:
     """Metric on `rows` rows with a 95 % interval, compared with the best constant answer.
 
-    `guess` is the baseline's value and `guessed` its class (None for constant scores or class
-    shares). `better` tells whether the model beats the baseline by more than noise.
+    `baseline` is the value of that answer and `baseline_class` its class (None for constant scores
+    or class shares). `better` tells whether the model beats the baseline by more than noise.
     """
 
     rows: int
     value: float
     low: float
     high: float
-    guess: float
-    guessed: Any
+    baseline: float
+    baseline_class: Any
     better: bool
 
     def ahead(self, least: bool) -> bool:
         """Tell whether the model beats the baseline, be it by noise; `least`: small is good."""
-        return self.value < self.guess if least else self.value > self.guess
+        return self.value < self.baseline if least else self.value > self.baseline
 
 
 def measured(metric: Metric, found: Answers, counts: Array | None = None) -> Figure:
@@ -116,22 +116,24 @@ def measured(metric: Metric, found: Answers, counts: Array | None = None) -> Fig
     >>> from pegasos.metrics import answers
     >>> y = np.repeat([0, 1], [90, 10])
     >>> figure = measured(Metric("error"), answers([0, 1], y, np.where(np.arange(100) == 95, 1, 0)))
-    >>> round(figure.value, 2), round(figure.guess, 2), figure.guessed, figure.better
+    >>> round(figure.value, 2), round(figure.baseline, 2), figure.baseline_class, figure.better
     (0.09, 0.1, 0, False)
     """
     counts = np.bincount(found.truth, minlength=len(found.classes)) if counts is None else counts
-    constant, guessed = guesses(metric, found, counts)
+    constant, baseline_class = baseline_answers(metric, found, counts)
     rounds = (
         (metric.value(found, each), metric.value(constant, each)) for each in resamples(len(found))
     )
     draws = np.array(list(rounds)).reshape(-1, 2)
     draws = draws[np.isfinite(draws).all(axis=1)]
-    value, guess = metric.value(found), metric.value(constant)
+    value, baseline = metric.value(found), metric.value(constant)
     low, high = np.quantile(draws[:, 0], [0.025, 0.975]) if len(draws) else (math.nan, math.nan)
     noise = np.std(draws[:, 1] - draws[:, 0]) if len(draws) else math.inf
-    better = bool((1 if metric.kind.least else -1) * (guess - value) > CLEARLY * noise)
-    guessed = guessed.item() if isinstance(guessed, np.generic) else guessed
-    return Figure(len(found), value, float(low), float(high), guess, guessed, better)
+    better = bool((1 if metric.kind.least else -1) * (baseline - value) > CLEARLY * noise)
+    baseline_class = (
+        baseline_class.item() if isinstance(baseline_class, np.generic) else baseline_class
+    )
+    return Figure(len(found), value, float(low), float(high), baseline, baseline_class, better)
 
 
 def resamples(rows: int, rounds: int | None = None) -> Iterator[Array]:

@@ -255,7 +255,7 @@ class FinishedSearch(CellSearch):
         Returns
         -------
         Figure
-            The `value` with its 95 % interval, the baseline `guess` of the best constant answer,
+            The `value` with its 95 % interval, the `baseline` of the best constant answer,
             and whether the choice is clearly `better` than that.
         """
         check_is_fitted(self, "cv_results_")

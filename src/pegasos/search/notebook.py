@@ -54,7 +54,7 @@ def _choice(search: Any, scoring: Any, means: Any, stds: Any) -> list[str]:
         figure = search.out_of_fold_metric() if has_metric and not search.multimetric_ else None
     except ValueError:  # scores were not kept in every fold
         figure = None
-    baseline = "" if figure is None else f"; baseline {measure.text(figure.guess)}"
+    baseline = "" if figure is None else f"; baseline {measure.text(figure.baseline)}"
     useless = figure is not None and not figure.better
     warning = ["<b>This model is no better than the baseline.</b>"] if useless else []
     return [f"<b>choice</b>: {escape(', '.join(given))}", escape(found + baseline), *warning]

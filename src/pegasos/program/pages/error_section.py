@@ -21,9 +21,9 @@ def honest_tile(honest: Estimate | None, baseline: float | None) -> list[Tile]:
 def error_tile(name: str, each: ErrorCount, rows: str = "rows") -> Tile:
     """Return a counted error."""
     words = [f"{each.mistakes} of {each.rows:,} {rows}", interval(each.low, each.high)]
-    words += [] if each.guess is None else [f"baseline: {percent(each.guess)}"]
+    words += [] if each.baseline is None else [f"baseline: {percent(each.baseline)}"]
     remark = "; ".join(filter(None, words))
-    return name, percent(each.error), remark, _share(each.error or 0.0, each.guess)
+    return name, percent(each.error), remark, _share(each.error or 0.0, each.baseline)
 
 
 def _share(error: float, baseline: float | None) -> float | None:
@@ -34,7 +34,7 @@ def error_table(errors: dict[str, ErrorCount], title: str, folded: bool = False)
     """Return counted errors with their intervals."""
     rows = [{"of": name, **vars(each)} for name, each in errors.items() if each.error is not None]
     listed = columns("text", of="") + columns("number", rows="rows", mistakes="mistakes")
-    listed += columns("percent", error="error", low="95 % from", high="to", guess="baseline")
+    listed += columns("percent", error="error", low="95 % from", high="to", baseline="baseline")
     return [Table("errors", title, listed, rows, folded=folded)] if rows else []
 
 
@@ -48,7 +48,7 @@ def figure_table(figures: dict[str, Figure], measure: Measure, positive: str | N
     ]
     form, named = "percent" if measure.percent else "number", {"value": measure.name}
     listed = columns("text", of="") + columns("number", rows="rows")
-    listed += columns(form, **named, low="95 % from", high="to", guess="baseline")
+    listed += columns(form, **named, low="95 % from", high="to", baseline="baseline")
     listed += columns("text", verdict="difference from the baseline")
     of = "" if positive is None else f" of {positive}"
     return [Table("figures", f"{measure.name}{of}", listed, rows)]

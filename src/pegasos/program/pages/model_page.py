@@ -120,10 +120,10 @@ def _evaluated(
     if found.ndim == 1 and len(np.unique(codes)) == 2 and same:
         named = None if positive is None else classes.tolist()[labeled.names.index(positive)]
         rates = model_rates(found, codes, classes, learner.threshold_, named)
-    guess = float(np.mean(codes != np.bincount(codes).argmax()))
+    baseline = float(np.mean(codes != np.bincount(codes).argmax()))
     decisions = decision_blocks(None, None, rates, f"Counted on {kind}.")
     panel = model_panel(labeled, predicted, scores)
-    return ErrorCount.counted(len(codes), int(wrong.sum()), guess), [
+    return ErrorCount.counted(len(codes), int(wrong.sum()), baseline), [
         Section("cell", "Confusion matrix and mistakes", panel),
         Section("decisions", "Thresholds", decisions),
         Section("explanation", "Which columns matter", explanation_blocks(explanation)),
@@ -146,7 +146,7 @@ def _facts(facts: LearnerFacts, kernel: str) -> dict[str, Any]:
 def _tiles(errors: dict[str, ErrorCount], card: ModelCard) -> list[Block]:
     """Return the errors on all kinds of rows, training rows last."""
     known = {name: each for name, each in errors.items() if each.error is not None}
-    baseline = next((each.guess for each in known.values() if each.guess is not None), None)
+    baseline = next((each.baseline for each in known.values() if each.baseline is not None), None)
     tiles = honest_tile(card.honest, baseline)
     for name in sorted(known, key=lambda name: "training" in name):
         heading = f"Error on {name}" if "rows" in name else f"Error on {name} rows"

@@ -174,12 +174,12 @@ def worst_mistakes(
         lead = scores[wrong, predicted[wrong]] - scores[wrong, truth[wrong]]
     found = []
     for row in wrong[np.argsort(-np.nan_to_num(lead), kind="stable")[:MISTAKES]].tolist():
-        true, guess = int(truth[row]), int(predicted[row])
-        mistake: dict[str, Any] = {"row": row, "true": true, "guess": guess}
+        true, given = int(truth[row]), int(predicted[row])
+        mistake: dict[str, Any] = {"row": row, "true": true, "given": given}
         mistake |= {"codes": [], "scores": [], "share": None}
         if scores is not None:
             best = np.argsort(-scores[row], kind="stable")[:3].tolist()
-            codes = [1] if one else list(dict.fromkeys([guess, true, *best]))[:4]
+            codes = [1] if one else list(dict.fromkeys([given, true, *best]))[:4]
             shown = [round(float(scores[row, code]), 3) for code in codes]
             mistake |= {"codes": codes, "scores": shown}
         elif hard is not None:
@@ -199,22 +199,22 @@ def confusion_chart(flat: list[int], names: list[str], rates: bool = False) -> S
     for true, _, many in triples:
         totals[true] += many
     rows = []
-    for true, guess, many in triples:
+    for true, given, many in triples:
         rate = many / totals[true]
         label = f"{100 * rate:.1f}" if rate < 0.0995 else f"{100 * rate:.0f}"
-        what = f"rows of {names[true]} predicted as {names[guess]}"
-        row = {"tr": true, "gr": guess, "count": many, "rate": rate}
+        what = f"rows of {names[true]} predicted as {names[given]}"
+        row = {"tr": true, "gr": given, "count": many, "rate": rate}
         row |= {"shown": f"{many} of {totals[true]} {what} ({rate:.1%})"}
-        row |= {"true": names[true], "guess": names[guess], "label": label if rates else str(many)}
+        row |= {"true": names[true], "given": names[given], "label": label if rates else str(many)}
         rows.append(row)
     step = next(pixels for most, pixels in _CELLS if classes <= most)
     ticks = {"labelLimit": 90, "labels": classes <= 50, "ticks": classes <= 50}
     tilted = {**ticks, "labelAngle": 0 if classes <= 12 else -60}
-    x = word("guess", "gr", title="predicted", axis=tilted)
+    x = word("given", "gr", title="predicted", axis=tilted)
     places = {"x": x, "y": word("true", "tr", title="true", axis=ticks)}
     # Small rates are close to the background, so that dark pages have no bright spots.
     scale = {"type": "sqrt", "domain": [0, 1], "range": [0.06, 1]}
-    hints = tooltip(true="true", guess="predicted", shown="rows")
+    hints = tooltip(true="true", given="predicted", shown="rows")
     shade: Spec = {**places, "opacity": number("rate", scale=scale, legend=None)}
     shade |= {"tooltip": hints, "description": word("shown")}
     ink = either("datum.rate > 0.2", "#fff", "currentColor")

@@ -89,8 +89,8 @@ def confusion(y: Any, predicted: Any, *, rates: bool = False) -> LayerChart:
     """
     check_consistent_length(y, predicted)
     classes = np.union1d(y, predicted)
-    truth, guess = (np.searchsorted(classes, np.asarray(each)) for each in (y, predicted))
-    flat = confusion_counts(truth, guess, len(classes))
+    truth, given = (np.searchsorted(classes, np.asarray(each)) for each in (y, predicted))
+    flat = confusion_counts(truth, given, len(classes))
     return _altair(confusion_chart(flat, label_texts(classes).tolist(), rates))
 
 

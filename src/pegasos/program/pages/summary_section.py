@@ -40,19 +40,19 @@ def _tiles(record: SearchRecord, grid: Grid) -> list[Tile]:
     measure, best, test = record.measure, grid.choice.cell, record.errors.get("test")
     choice, tested = record.figures.get(OUT_OF_FOLD), record.figures.get("test")
     by_error = measure.name == "error"
-    baseline = choice.guess if choice is not None and by_error else None
+    baseline = choice.baseline if choice is not None and by_error else None
     model, _, rest = grid.choice.text.partition(", ")
     tiles: list[Tile] = [("Choice", model, rest, None)]
     if by_error:
         tiles += honest_tile(record.honest, baseline)
     if choice is not None:
-        words, _, value = wording.guess_words(choice, measure).rpartition(": ")
+        words, _, value = wording.baseline_text(choice, measure).rpartition(": ")
         share = None if baseline is None else 1.0
         tiles.append(("Baseline", value, f"{measure.name} of {words}", share))
     if tested is not None and not by_error:
         ends = f"95 %: {score_text(tested.low, measure)} to {score_text(tested.high, measure)}"
         words = f"{count(tested.rows, 'test row')}; {ends}"
-        words += f"; baseline: {score_text(tested.guess, measure)}"
+        words += f"; baseline: {score_text(tested.baseline, measure)}"
         tiles.append((f"Test {measure.name}", score_text(tested.value, measure), words, None))
     if test is not None and test.error is not None:
         tiles.append(error_tile("Test error", test, "test rows"))

@@ -86,13 +86,13 @@ def whole_words(whole: WholeRecord | None, training_rows: int) -> list[str]:
     return lines
 
 
-def guess_words(figure: Figure, measure: Measure) -> str:
+def baseline_text(figure: Figure, measure: Measure) -> str:
     """Describe the baseline: an answer that is the same for every row, and its value."""
-    how = f"always predicting {figure.guessed!r}"
-    if figure.guessed is None:
+    how = f"always predicting {figure.baseline_class!r}"
+    if figure.baseline_class is None:
         shares = METRICS[measure.name].needs == PROBABILITIES
         how = "predicting the class frequencies" if shares else "constant scores"
-    return f"{how}: {score_text(figure.guess, measure)}"
+    return f"{how}: {score_text(figure.baseline, measure)}"
 
 
 def verdict_words(
@@ -107,7 +107,7 @@ def verdict_words(
         return None
     how = "within noise of" if figure.ahead(measure.least) else "against"
     value = f"{measure.name} {score_text(figure.value, measure)} on {figure.rows:,} {where}"
-    baseline = guess_words(figure, measure)
+    baseline = baseline_text(figure, measure)
     return f"This model is no better than the baseline: {value}, {how} {baseline}."
 
 
@@ -127,8 +127,8 @@ def loses_rare_classes(figure: Figure | None, measure: Measure, test: Figure | N
     rare = (
         measure.name == "error"
         and figure is not None
-        and figure.guess is not None
-        and figure.guess * (1 + UNBALANCED) <= 1
+        and figure.baseline is not None
+        and figure.baseline * (1 + UNBALANCED) <= 1
     )
     return rare and verdict_words(figure, measure, test) is not None
 

@@ -34,7 +34,7 @@ class ErrorCount:
     low: float | None
     high: float | None
     #: Error of the majority-class baseline on the same rows; None if it is unknown.
-    guess: float | None = None
+    baseline: float | None = None
 
     @classmethod
     def of(cls, y: Any, predicted: Any, usual: Any = None) -> ErrorCount:
@@ -45,16 +45,16 @@ class ErrorCount:
         if not len(y):
             return cls(0, 0, None, None, None)
         truth = label_texts(y)
-        guess = None if usual is None else float((truth != label_texts([usual])[0]).mean())
-        return cls.counted(len(y), int((label_texts(predicted) != truth).sum()), guess)
+        baseline = None if usual is None else float((truth != label_texts([usual])[0]).mean())
+        return cls.counted(len(y), int((label_texts(predicted) != truth).sum()), baseline)
 
     @classmethod
-    def counted(cls, rows: int, mistakes: int, guess: float | None = None) -> ErrorCount:
+    def counted(cls, rows: int, mistakes: int, baseline: float | None = None) -> ErrorCount:
         """Return the record for a number of mistakes among at least one row."""
         wrong = np.zeros(rows, dtype=bool)
         wrong[:mistakes] = True
         found = held_out(wrong)
-        return cls(rows, mistakes, found.error, found.low, found.high, guess)
+        return cls(rows, mistakes, found.error, found.low, found.high, baseline)
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ class SearchRecord:
         return measure_of(self.metric)
 
     @property
-    def better_than_guessing(self) -> bool | None:
+    def better_than_baseline(self) -> bool | None:
         """Whether the choice beats the majority-class baseline; None if it is unknown.
 
         It must be better by more than noise out of fold, and better on test rows.
@@ -333,9 +333,9 @@ def out_of_fold(search: Any) -> dict[str, Figure]:
 
 def as_text(figure: Figure) -> Figure:
     """Return the figure with its baseline class as text."""
-    if figure.guessed is None:
+    if figure.baseline_class is None:
         return figure
-    return replace(figure, guessed=str(label_texts([figure.guessed])[0]))
+    return replace(figure, baseline_class=str(label_texts([figure.baseline_class])[0]))
 
 
 def search_record(search: Any, **facts: Any) -> SearchRecord:

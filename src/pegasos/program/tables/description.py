@@ -52,7 +52,7 @@ class Description:
     classes: list[tuple[str, int]] = field(default_factory=list)
     #: Share of the largest class, and the error of always predicting it: 1 minus that.
     largest_share: float | None = None
-    guessing_error: float | None = None
+    baseline_error: float | None = None
     missing: int = 0
     rows_with_missing: int = 0
     outlier: float = 3.0
@@ -95,10 +95,10 @@ def advise(found: Description, image: bool, pixels: bool = False) -> Iterator[st
     yield f"Size: {size}{slow * (gigabytes >= 1)}."
 
 
-def guessing_words(label: str, error: float) -> str:
+def baseline_words(label: str, error: float) -> str:
     """Return the error of always predicting the most frequent class, in words.
 
-    >>> guessing_words("stayed", 0.0985)
+    >>> baseline_words("stayed", 0.0985)
     "always predicting 'stayed' has an error of 9.85 %"
     """
     return f"always predicting {label!r} has an error of {100 * error:.2f} %"
@@ -119,8 +119,8 @@ def fitting_words(classes: int) -> str:
 
 def _advise_classes(found: Description) -> Iterator[str]:
     (most, many), (least, few) = found.classes[0], found.classes[-1]
-    assert found.guessing_error is not None
-    yield f"{guessing_words(most, found.guessing_error)}; a learner must do better than that."
+    assert found.baseline_error is not None
+    yield f"{baseline_words(most, found.baseline_error)}; a learner must do better than that."
     count = len(found.classes)
     if count == 1:
         yield f"all labels are {most!r}; there is nothing to tell apart."

@@ -59,7 +59,7 @@ def describe(dataset: Dataset, outlier: float = 3.0) -> Description:
     Only correlations in more than 16 million numbers come from a sample.
 
     >>> found = describe(Dataset("two", np.array([[0.0, 5.0], [2.0, 5.0]]), [], np.array([1, 1])))
-    >>> found.columns[0].mean, found.columns[0].std, found.constant, found.guessing_error
+    >>> found.columns[0].mean, found.columns[0].std, found.constant, found.baseline_error
     (1.0, 1.0, ['x2'], 0.0)
     """
     columns = dataset.columns or [Column(f"x{j + 1}") for j in range(dataset.X.shape[1])]
@@ -228,7 +228,7 @@ class Describer:
                 f"{len(counts)} distinct labels; the {MOST_CLASSES} largest classes are listed."
             )
         found.largest_share = found.classes[0][1] / counts.total()
-        found.guessing_error = 1 - found.largest_share
+        found.baseline_error = 1 - found.largest_share
 
     def _features(self, columns: list[Column]) -> list[Feature]:
         """Return what is exact of each column."""

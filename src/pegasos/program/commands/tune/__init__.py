@@ -71,7 +71,7 @@ def command(
             {
                 **to_json(found),
                 "choice": to_json(found.choice),
-                "better_than_guessing": found.better_than_guessing,
+                "better_than_baseline": found.better_than_baseline,
             }
         )
     else:

@@ -33,7 +33,7 @@ from pegasos.program.pipelines import (
     make_scaler,
 )
 from pegasos.program.tables.dataset import BadData, Dataset
-from pegasos.program.tables.description import fitting_words, guessing_words, is_unbalanced
+from pegasos.program.tables.description import baseline_words, fitting_words, is_unbalanced
 from pegasos.program.tables.labels import label_text
 from pegasos.program.terminal import console, option_values
 from pegasos.program.terminal.options import (
@@ -184,7 +184,7 @@ def _metric(job: TuneJob, rows: Dataset) -> Metric | None:
         raise UsageError(f"--metric {job.metric}: {error}") from None
     if metric is not None and metric.name == "error" and is_unbalanced(counts):
         common = label_text(classes[counts.argmax()])
-        baseline = guessing_words(common, 1 - counts.max() / counts.sum())
+        baseline = baseline_words(common, 1 - counts.max() / counts.sum())
         console.say(f"note: {baseline}; {fitting_words(len(classes))}.")
     return metric
 

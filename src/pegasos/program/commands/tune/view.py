@@ -8,9 +8,9 @@ from typing import Any
 from pegasos.learners.catalogue import ONE_VS_ONE
 from pegasos.program.pages.values import count
 from pegasos.program.pages.wording import (
+    baseline_text,
     decision_lines,
     decision_words,
-    guess_words,
     probability_words,
     unlike_words,
     verdict_words,
@@ -46,7 +46,7 @@ def show_tune(found: TuneRecord) -> None:
         interval = f"{percent(honest.low)} to {percent(honest.high)}"
         console.show(f"bias-corrected: {percent(honest.error)} ({interval})")
     if choice is not None:
-        console.show(f"baseline: {guess_words(choice, measure)}")
+        console.show(f"baseline: {baseline_text(choice, measure)}")
     test = found.figures.get("test")
     unlike = unlike_words(found.honest, found.errors.get("test"), found.split)
     for warning in filter(None, (verdict_words(choice, measure, test), unlike)):

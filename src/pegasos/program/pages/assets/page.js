@@ -211,7 +211,7 @@ function scoreBars(mistake) {
   const most = Math.max(...mistake.scores.map(Math.abs)) || 1;
   return mistake.codes.map((code, at) => {
     const score = mistake.scores[at], length = (50 * Math.abs(score)) / most;
-    const line = make("div", null, "score" + (code === mistake.guess ? " guess" : code === mistake.true ? " truth" : ""));
+    const line = make("div", null, "score" + (code === mistake.given ? " guess" : code === mistake.true ? " truth" : ""));
     const axis = make("b"), bar = make("i");
     bar.style.width = `${length}%`;
     bar.style.left = `${score < 0 ? 50 - length : 50}%`;
@@ -225,7 +225,7 @@ function mistakeCards(mistakes) {
   const list = make("ul", null, "mistakes");
   for (const mistake of mistakes) {
     const item = make("li"), row = panel.rows[mistake.row];
-    const words = `true ${panel.classes[mistake.true]}, predicted ${panel.classes[mistake.guess]}`;
+    const words = `true ${panel.classes[mistake.true]}, predicted ${panel.classes[mistake.given]}`;
     item.append(picture(row.picture, panel.shape, `Row ${row.number}: ${words}`), make("strong", words), make("div", `row ${row.number}`, "remark"));
     if (mistake.scores.length) item.append(...scoreBars(mistake));
     list.append(item);
@@ -242,7 +242,7 @@ function mistakeTable(mistakes) {
     : scored ? each.codes.map((code, k) => `${classes[code]}: ${each.scores[k].toFixed(2)}`).join(", ") : each.share === null ? "" : share(each.share, 1));
   const kinds = panel.columns.map((_, at) => (values.some((row) => typeof row[at] === "number") ? "n" : values.every((row) => String(row[at]).length <= 16) ? "s" : ""));
   const what = one ? `score of ${classes[mistakes[0].codes[0]]}` : scored ? "scores" : "share of settings that err";
-  const rows = mistakes.map((each, at) => [panel.rows[each.row].number, classes[each.true], classes[each.guess], score(each), ...values[at].map(text)]);
+  const rows = mistakes.map((each, at) => [panel.rows[each.row].number, classes[each.true], classes[each.given], score(each), ...values[at].map(text)]);
   const box = make("div", null, "box"), table = fill(make("table"), ["row", "true", "predicted", what, ...panel.columns], rows, ["n", "", "", one || !scored ? "n" : "s", ...kinds]);
   sorts(table);
   box.append(table);
