@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 PACKAGE = Path(pegasos.__file__).parent
-MESSAGE = "pegasos: compiling its inner loops, once on this machine (a few seconds) ..."
+MESSAGE = "pegasos: compiling, once per machine: a few seconds ..."
 #: A path that nobody can make, whatever their rights.
 NOWHERE = "/dev/null/nowhere"
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import hashlib
+import logging
 import os
 import shutil
 import stat
@@ -27,6 +28,7 @@ from numba.extending import intrinsic
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+_log = logging.getLogger("pegasos")
 _announced = False
 _known: set[tuple[Any, ...]] = set()
 
@@ -128,7 +130,10 @@ def prefetch(typing: Any, array: Any, index: Any) -> Any:
 
 @contextlib.contextmanager
 def announced(*what: Any) -> Iterator[None]:
-    """Announce once, on stderr, that code for `what` (a loop and dtypes) is compiled now."""
+    """Log once that code for `what` (a loop and dtypes) is compiled now.
+
+    Without a handler the message goes to stderr; a higher level of the logger "pegasos" hides it.
+    """
     global _announced
     # Looking for the file, or even writing its name, takes longer than many a walk.
     if what in _known:
@@ -138,11 +143,7 @@ def announced(*what: Any) -> Iterator[None]:
     fresh = not marker.exists()
     if fresh and not _announced:
         _announced = True
-        print(
-            "pegasos: compiling its inner loops, once on this machine (up to half a minute) ...",
-            file=sys.stderr,
-            flush=True,
-        )
+        _log.warning("pegasos: compiling, once per machine: a few seconds ...")
     yield
     _known.add(what)
     if fresh:
