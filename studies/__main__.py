@@ -31,7 +31,7 @@ def main() -> None:
     for name, folder in folders.items():
         study = import_module(f"studies.{name}").STUDY
         results.append(run_to_folder(study, folder, options.seeds, options.jobs))
-        show(results[-1], folder)
+        show(results[-1])
     if options.page is not None:
         write_summary(options.page, results)
 

@@ -423,3 +423,19 @@ def test_studies_that_fail_when_they_are_read(
     Path("mine.py").write_text(text)
     answer = call("study", "mine.py")
     assert answer.code == 2 and f"'mine.py', {words}" in answer.err
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_compiling_is_announced_once_and_never_with_quiet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, quiet: bool
+) -> None:
+    from pegasos.engine.runtime import compiling
+
+    monkeypatch.setattr(compiling, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(compiling, "_announced", False)
+    fine("models", *["-q"] * quiet)
+    for loop in ("test loop", "another test loop"):
+        with compiling.announced(loop):
+            pass
+    expected = [] if quiet else ["pegasos: compiling, once per machine: a few seconds ..."]
+    assert caplog.messages == expected

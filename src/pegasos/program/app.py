@@ -77,7 +77,7 @@ def build(only: str | None = None) -> typer.Typer:
     names = [only] if only in names else names
     found = [importlib.import_module(f"{commands.__name__}.{name}") for name in names]
     for module in sorted(found, key=lambda module: module.PLACE):
-        command, name = _guarded(expanded(module.command)), module.__name__.rpartition(".")[2]
+        command, name = _guarded(module), module.__name__.rpartition(".")[2]
         # \b keeps the lines of a paragraph.
         text = (inspect.getdoc(module.command) or "").replace(_EXAMPLES, "\b\nExamples:\n")
         for each in [name, *getattr(module, "ALIASES", ())]:
@@ -149,8 +149,7 @@ def _flushed(code: int) -> int:
 def run(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    console.state.debug = console.state.quiet = False
-    console.state.arguments = list(arguments)
+    console.state = console.State(arguments=list(arguments))
     try:
         name = next((each for each in arguments if not each.startswith("-")), None)
         result = _program(name)(arguments or ["--help"], standalone_mode=False, prog_name="pegasos")
@@ -164,6 +163,18 @@ def run(arguments: list[str] | None = None) -> int:
     return result if isinstance(result, int) else 0
 
 
+def _print(module: Any, found: Any) -> None:
+    """Print the result of a command as text or as JSON."""
+    if found is None:
+        return
+    if not console.state.as_json:
+        module.show(found)
+        return
+    from pegasos.program.records.codec import to_json
+
+    console.show_json(getattr(module, "json_of", to_json)(found))
+
+
 def _usage_message(error: Any) -> str:
     name = getattr(error, "option_name", "")
     if name in HINTS:
@@ -172,14 +183,15 @@ def _usage_message(error: Any) -> str:
     return f"{error.format_message()}\nTry '{path} --help'."
 
 
-def _guarded(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a command that turns exceptions into messages and exit codes."""
+def _guarded(module: Any) -> Callable[..., Any]:
+    """Return a command that prints its result, and turns exceptions into messages and codes."""
+    command = expanded(module.command)
 
     @functools.wraps(command)
     def run(**values: Any) -> None:
         try:
             failures.check_environment()
-            command(**values)
+            _print(module, command(**values))
         except (typer.Exit, _UsageError):
             raise
         except (KeyboardInterrupt, typer.Abort):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from pegasos.metrics import Measure
 from pegasos.program.pages.wording import score_text
-from pegasos.program.records.codec import to_json
 from pegasos.program.records.models import LearnerFacts
 from pegasos.program.records.runs import ErrorCount
 from pegasos.program.terminal import console
@@ -15,14 +13,6 @@ from pegasos.program.terminal.console import percent
 from pegasos.search.estimates import Figure
 
 _INTERVAL = "95 % interval"
-
-
-def give(found: Any, as_json: bool, show: Callable[[], None]) -> None:
-    """Print a result as JSON, or call the function that prints it as text."""
-    if as_json:
-        console.show_json(to_json(found))
-    else:
-        show()
 
 
 def lam_with_cost(lam: float, cost: float | None) -> str:

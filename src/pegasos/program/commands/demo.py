@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import (
     JudgingOptions,
     LearningOptions,
-    OutputOptions,
     ReadingOptions,
     RunningOptions,
     SearchOptions,
@@ -17,7 +16,7 @@ from pegasos.program.terminal.options import (
 )
 
 if TYPE_CHECKING:
-    from pegasos.program.records.runs import EvaluationRecord, TuneRecord
+    from pegasos.program.records.runs import TuneRecord
 
 PLACE = 80
 SHORT = "Take a tour in a minute or two."
@@ -27,9 +26,8 @@ _MODELS = ["perceptron", "pegasos", "pegasos-logistic", "sdca"]
 
 
 def command(
-    talking: OutputOptions,
     out: Annotated[str, option("DIR", "Folder of the runs.", "--out", "-o")] = "runs/demo",
-) -> None:
+) -> dict[str, Any]:
     """Take a tour in a minute or two: tune every kind of model on two data sets, save the best.
 
     Examples
@@ -37,16 +35,14 @@ def command(
       pegasos demo
       pegasos demo -o somewhere --json
     """
-    from pegasos.program.views import give
-
-    results = {name: _tour(name, out, talking.as_json) for name in _SETS}
-    found = {name: {"tune": tuned, "run": checked} for name, (tuned, checked) in results.items()}
-    give(found, talking.as_json, lambda: _show(*results.values()))
+    return {name: _tour(name, out) for name in _SETS}
 
 
-def _show(*results: tuple[TuneRecord, EvaluationRecord]) -> None:
+def show(found: dict[str, dict[str, Any]]) -> None:
+    """Print the errors on test rows and what to try next."""
     console.heading("Results")
-    for tuned, _ in results:
+    for each in found.values():
+        tuned: TuneRecord = each["tune"]
         test = tuned.errors["test"]
         share = console.percent(test.mistakes / test.rows)
         wrong = f"{test.mistakes} errors on {test.rows} test rows ({share})"
@@ -62,8 +58,8 @@ def _show(*results: tuple[TuneRecord, EvaluationRecord]) -> None:
     )
 
 
-def _tour(name: str, out: str, silent: bool) -> tuple[TuneRecord, EvaluationRecord]:
-    from pegasos.program.commands.evaluate import evaluate
+def _tour(name: str, out: str) -> dict[str, Any]:
+    from pegasos.program.commands.evaluate import command as evaluate
     from pegasos.program.commands.tune.search import TuneJob
     from pegasos.program.commands.tune.tuning import tune
     from pegasos.program.commands.tune.view import show_tune
@@ -71,8 +67,8 @@ def _tour(name: str, out: str, silent: bool) -> tuple[TuneRecord, EvaluationReco
     search = SearchOptions(models=_MODELS, force=True)
     options = (JudgingOptions(), LearningOptions(), ReadingOptions(), RunningOptions())
     found = tune(TuneJob(name, str(Path(out) / name), search, *options))
-    checked = evaluate(found.model, name, ReadingOptions(), None)
-    if not silent:
+    checked = evaluate(found.model, name, ReadingOptions(), JudgingOptions())
+    if not console.state.as_json:
         show_tune(found)
         console.show()
-    return found, checked
+    return {"tune": found, "run": checked}

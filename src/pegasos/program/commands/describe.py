@@ -9,7 +9,6 @@ from pegasos.program.terminal import console
 from pegasos.program.terminal.options import (
     Data,
     Memory,
-    OutputOptions,
     ReadingOptions,
     RunningOptions,
     option,
@@ -29,7 +28,6 @@ _MOST_LISTED = 40
 def command(
     data: Data,
     reading: ReadingOptions,
-    talking: OutputOptions,
     outlier: Annotated[
         float, option("Z", "A value with |z| >= Z is an outlier; z = (x - mean)/std.")
     ] = 3.0,
@@ -38,7 +36,7 @@ def command(
         str | None,
         option("FOLDER", "Also write charts of a table with labels: report.html, PNG, SVG, PDF."),
     ] = None,
-) -> None:
+) -> Description:
     """Statistics of every feature, outliers, correlations, balance of classes, advice on scaling.
 
     Examples
@@ -52,31 +50,14 @@ def command(
     A table (CSV, Parquet) that does not fit into --memory is described in one pass: counts, means,
     standard deviations and ranges are exact; what is estimated from a sample of the rows says so.
     """
-    from pegasos.program.views import give
-
-    if not outlier > 0:
-        raise UsageError(f"--outlier must be above 0, got {outlier:g}.")
-    found = described(data, reading, memory, outlier, figures)
-    give(found, talking.as_json, lambda: _show(found))
-
-
-def described(
-    data: str,
-    reading: ReadingOptions,
-    memory: str | None,
-    outlier: float,
-    figures: str | None = None,
-) -> Description:
-    """Return the description of a table, with labels where a column can be one.
-
-    Its charts are written to the folder `figures`, if one is named.
-    """
     from pegasos.program.datasets import load_or_outline, with_labels_or_without
     from pegasos.program.learning.streamed import StreamedTable
     from pegasos.program.tables.read_options import Outline
     from pegasos.program.tables.statistics import describe, describe_blocks
     from pegasos.program.terminal import option_values
 
+    if not outlier > 0:
+        raise UsageError(f"--outlier must be above 0, got {outlier:g}.")
     option_values.check_memory(memory)
 
     def read(labelled: bool) -> Description:
@@ -107,7 +88,8 @@ def _write_figures(dataset: Dataset, folder: str) -> None:
     console.say(f"written: {folder}/report.html and {folder}/figures/")
 
 
-def _show(found: Description) -> None:
+def show(found: Description) -> None:
+    """Print statistics of classes and features, and advice."""
     size = f"{found.rows} rows, {_counted(found.features, 'feature')}"
     console.heading(f"{found.name}: {size}, {found.dtype}")
     console.show(*(f"- {line}" for line in [*found.notes, *found.advice]), "")

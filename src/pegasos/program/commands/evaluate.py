@@ -13,7 +13,6 @@ from pegasos.program.terminal.options import (
     JudgingOptions,
     Memory,
     ModelFile,
-    OutputOptions,
     ReadingOptions,
 )
 
@@ -39,9 +38,8 @@ def command(
     data: Data,
     reading: ReadingOptions,
     judging: JudgingOptions,
-    talking: OutputOptions,
     memory: Memory = None,
-) -> None:
+) -> EvaluationRecord:
     """Evaluate a saved model on labeled rows; training rows are reported separately.
 
     Examples
@@ -54,43 +52,6 @@ def command(
     order; the test error is that of all other rows. Each figure is compared with the majority-class
     baseline. By default the metric is the one that the model was chosen by.
     """
-    from pegasos.program.views import give
-
-    found = evaluate(model, data, reading, memory, judging)
-    give(found, talking.as_json, lambda: _show(found))
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """Labels and predictions as codes of class names, and what metrics and hashes need."""
-
-    truth: Array
-    predicted: Array
-    test_group: Array
-    scores: Array | None
-    probabilities: Array | None
-    hashes: Array | None
-
-    @classmethod
-    def joined(cls, blocks: list[_Rows]) -> _Rows:
-        """Return the rows of all blocks."""
-        import numpy as np
-
-        def join(name: str) -> Any:
-            parts = [getattr(block, name) for block in blocks]
-            return None if parts[0] is None else np.concatenate(parts)
-
-        return cls(*(join(each.name) for each in fields(cls)))
-
-
-def evaluate(
-    path: str,
-    data: str,
-    reading: ReadingOptions,
-    memory: str | None,
-    judging: JudgingOptions | None = None,
-) -> EvaluationRecord:
-    """Evaluate the model of file `path` on `data`, by default with the metric of its choice."""
     import numpy as np
 
     from pegasos.program.records.runs import Confusion, EvaluationRecord
@@ -100,10 +61,9 @@ def evaluate(
     from pegasos.program.terminal import option_values
     from pegasos.search.estimates import measured
 
-    judging = judging or JudgingOptions()
     option_values.check_memory(memory)
     option_values.check_metric(judging)
-    saved = SavedModel.open(path, memory)
+    saved = SavedModel.open(model, memory)
     metric = saved.metric(judging)
     classes = label_texts(saved.model.classes).tolist()
     names = {text: code for code, text in enumerate(classes)}
@@ -128,7 +88,7 @@ def evaluate(
     all_known = known is not None and known.all()
     shown = slice(None) if known is None or all_known else ~known
     return EvaluationRecord(
-        model=path,
+        model=model,
         data=data,
         errors={name: _count(rows, part, usual) for name, part in parts.items()},
         notes=notes,
@@ -146,6 +106,29 @@ def evaluate(
             for name, each in answers.items()
         },
     )
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Labels and predictions as codes of class names, and what metrics and hashes need."""
+
+    truth: Array
+    predicted: Array
+    test_group: Array
+    scores: Array | None
+    probabilities: Array | None
+    hashes: Array | None
+
+    @classmethod
+    def joined(cls, blocks: list[_Rows]) -> _Rows:
+        """Return the rows of all blocks."""
+        import numpy as np
+
+        def join(name: str) -> Any:
+            parts = [getattr(block, name) for block in blocks]
+            return None if parts[0] is None else np.concatenate(parts)
+
+        return cls(*(join(each.name) for each in fields(cls)))
 
 
 def _predict(
@@ -281,7 +264,8 @@ def _notes(known: Array | None, same_data: bool, rows: _Rows, card: ModelCard) -
         )
 
 
-def _show(found: EvaluationRecord) -> None:
+def show(found: EvaluationRecord) -> None:
+    """Print errors, the metric, warnings and the confusion matrix."""
     from pegasos.program.pages.wording import verdict_words
     from pegasos.program.views import show_errors, show_figures
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import (
-    SEED_LIMITS,
     Data,
     JudgingOptions,
     ModelFile,
-    OutputOptions,
     ReadingOptions,
-    choice,
+    Seed,
+    option,
 )
 
 if TYPE_CHECKING:
@@ -40,24 +39,18 @@ class ExplainRecord:
     page: str | None = None
 
 
-@dataclass(frozen=True)
-class ExplainOptions:
-    """Options for the size and the page of an explanation."""
-
-    repeats: int = choice("N", "Permutations of each column.", default=5, min=1)
-    features: int = choice("N", "Columns with a partial dependence.", default=4, min=0)
-    out: str | None = choice("FILE", "Write the model's page with the explanation.", "--out", "-o")
-    seed: int = choice("N", "Seed of the permutations.", default=0, **SEED_LIMITS)
-
-
 def command(
     model: ModelFile,
     data: Data,
-    options: ExplainOptions,
     reading: ReadingOptions,
     judging: JudgingOptions,
-    talking: OutputOptions,
-) -> None:
+    repeats: Annotated[int, option("N", "Permutations of each column.", min=1)] = 5,
+    features: Annotated[int, option("N", "Columns with a partial dependence.", min=0)] = 4,
+    out: Annotated[
+        str | None, option("FILE", "Write the model's page with the explanation.", "--out", "-o")
+    ] = None,
+    seed: Seed = 0,
+) -> ExplainRecord:
     """Explain a model: permutation importance, partial dependence, coefficients, support vectors.
 
     Examples
@@ -69,16 +62,6 @@ def command(
     that are not training rows, with a 95 % interval. Coefficients of linear models are in the units
     of the columns. The support vectors with the largest coefficients are listed last.
     """
-    from pegasos.program.views import give
-
-    found = explain_model(model, data, options, reading, judging)
-    give(found, talking.as_json, lambda: _show(found))
-
-
-def explain_model(
-    path: str, data: str, options: ExplainOptions, reading: ReadingOptions, judging: JudgingOptions
-) -> ExplainRecord:
-    """Explain the model of file `path` on `data`; with --out write its page."""
     import numpy as np
 
     from pegasos.explaining import explain
@@ -87,11 +70,10 @@ def explain_model(
     from pegasos.program.tables.dataset import DATES, take
     from pegasos.program.terminal import option_values, outputs
 
-    out = options.out
     option_values.check_metric(judging)
     if out is not None:
-        outputs.check_file(out, path, data, what="a page")
-    saved = SavedModel.open(path)
+        outputs.check_file(out, model, data, what="a page")
+    saved = SavedModel.open(model)
     metric = saved.metric(judging)
     dataset = saved.labelled_rows(data, reading)
     y, known = saved.classes_of(dataset), saved.known_rows(dataset)
@@ -113,22 +95,23 @@ def explain_model(
             take(dataset, rows).X,
             y[rows],
             metric=metric,
-            repeats=options.repeats,
-            features=options.features,
+            repeats=repeats,
+            features=features,
             training=training,
             names=[column.name for column in dataset.columns],
-            random_state=options.seed,
+            random_state=seed,
         )
     dates = [column.name for column in dataset.columns if column.kind in DATES]
     found = replace(found, dates=dates)
     if out is not None:
         with console.working(f"writing {out}"):
-            page = report(path, dataset, source=data, explanation=found)
+            page = report(model, dataset, source=data, explanation=found)
             page.write(Path(out).parent, name=Path(out).name)
-    return ExplainRecord(path, data, fresh, found, out)
+    return ExplainRecord(model, data, fresh, found, out)
 
 
-def _show(found: ExplainRecord) -> None:
+def show(found: ExplainRecord) -> None:
+    """Print the importance of columns, their effects and the support vectors."""
     from pegasos.program.pages.explanation_section import metric_loss
 
     explanation, metric = found.explanation, found.explanation.metric

@@ -9,7 +9,7 @@ import typer
 
 from pegasos.program.errors import UsageError
 from pegasos.program.terminal import console
-from pegasos.program.terminal.options import ModelFile, OutputOptions, ReadingOptions, option
+from pegasos.program.terminal.options import ModelFile, ReadingOptions, option
 
 if TYPE_CHECKING:
     from pegasos.program.onnxfile import Exported, Input
@@ -43,7 +43,6 @@ def command(
         str, typer.Argument(metavar="FILE", help="The ONNX file to write, such as my.onnx.")
     ],
     reading: ReadingOptions,
-    talking: OutputOptions,
     check: Annotated[
         str | None,
         option(
@@ -55,7 +54,7 @@ def command(
     float32: Annotated[
         bool, option(None, "Numeric inputs are float32; computations are float64.", "--float32")
     ] = False,
-) -> None:
+) -> ExportRecord:
     """Write a model with its preprocessing as an ONNX file, for programs without Python.
 
     Examples
@@ -68,27 +67,17 @@ def command(
     since 1970-01-01. Outputs: label, scores and, if the model has them, probabilities. The file's
     metadata_props name all inputs and outputs. Requires onnx: pip install '.[onnx]' in a clone.
     """
-    from pegasos.program.views import give
-
-    found = export(model, out, float32, check, reading)
-    give(found, talking.as_json, lambda: _show(found))
-
-
-def export(
-    path: str, out: str, float32: bool, check: str | None, reading: ReadingOptions
-) -> ExportRecord:
-    """Write the model of file `path` as ONNX to `out`, and compare both on the rows of `check`."""
     from pegasos.program.onnxfile import export_onnx
     from pegasos.program.saved_models import SavedModel
     from pegasos.program.terminal import outputs
 
-    outputs.check_file(out, path, *([] if check is None else [check]), what="a model")
-    saved = SavedModel.open(path)
+    outputs.check_file(out, model, *([] if check is None else [check]), what="a model")
+    saved = SavedModel.open(model)
     if check is None and reading != ReadingOptions():
         raise UsageError("options for reading apply to the rows of --check, which is missing.")
-    exported = export_onnx(path, out, float32=float32)
+    exported = export_onnx(model, out, float32=float32)
     return ExportRecord(
-        model=path,
+        model=model,
         onnx=out,
         bytes=exported.bytes,
         inputs=exported.inputs,
@@ -122,7 +111,8 @@ def _compare(
     return found
 
 
-def _show(found: ExportRecord) -> None:
+def show(found: ExportRecord) -> None:
+    """Print inputs, outputs and the result of the comparison."""
     console.heading(f"{found.onnx}: {found.bytes / 1e6:.2f} MB, from {found.model}", "")
     types = {"text": "string", "number": found.numbers, "date": f"{found.numbers}, days since 1970"}
     console.table(

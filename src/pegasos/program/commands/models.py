@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pegasos.learners.catalogue import MODELS
 from pegasos.program.terminal import console
-from pegasos.program.terminal.options import OutputOptions
 
 if TYPE_CHECKING:
     from pegasos.engine.kernels.base import Kernel
@@ -31,7 +30,7 @@ _OPTIONS = {
 }
 
 
-def command(talking: OutputOptions) -> None:
+def command() -> dict[str, Any]:
     """List models, kernels and options with formulas and their names in scikit-learn.
 
     Examples
@@ -60,16 +59,18 @@ def command(talking: OutputOptions) -> None:
         }
         for kind in KERNELS.values()
     ]
-    if talking.as_json:
-        console.show_json({"models": models, "kernels": kernels, "words": _OPTIONS})
-        return
+    return {"models": models, "kernels": kernels, "words": _OPTIONS}
+
+
+def show(found: dict[str, Any]) -> None:
+    """Print models, kernels and options as tables."""
     console.heading(
         "Models (-m). s is the score w·x, or Σ a y K(x_i, x) with a kernel; y is 1 or -1, with one "
         "predictor per class",
         "",
     )
     head = ("model", "step on a drawn row", "minimizes", "predicts with", "in scikit-learn")
-    console.table(head, [tuple(row.values()) for row in models], left=5)
+    console.table(head, [tuple(row.values()) for row in found["models"]], left=5)
     console.show()
     console.heading(
         "Kernels (--kernel). Parts in [ ] are optional; a width of 2s is twice the default of the "
@@ -77,7 +78,7 @@ def command(talking: OutputOptions) -> None:
         "",
     )
     heads = ("kernel", "formula", "in scikit-learn")
-    console.table(heads, [tuple(row.values())[1:] for row in kernels], left=3, width=120)
+    console.table(heads, [tuple(row.values())[1:] for row in found["kernels"]], left=3, width=120)
     console.show()
     console.heading("Options", "")
     console.table(("option", "in scikit-learn"), _OPTIONS.items(), left=2)

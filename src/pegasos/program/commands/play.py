@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from pegasos.program.terminal import console
-from pegasos.program.terminal.options import OutputOptions, ReadingOptions, option
+from pegasos.program.terminal.options import ReadingOptions, option
 
 PLACE = 75
 SHORT = "Write a page that runs the algorithms step by step."
@@ -15,12 +15,11 @@ SHORT = "Write a page that runs the algorithms step by step."
 
 def command(
     reading: ReadingOptions,
-    talking: OutputOptions,
     data: Annotated[
         str | None, typer.Argument(metavar="DATA", help="Labeled rows: file, folder or named set.")
     ] = None,
     out: Annotated[str, option("FILE", "Page to write.", "--out", "-o")] = "play.html",
-) -> None:
+) -> dict[str, Any]:
     """Write a page that runs Perceptron, Pegasos and SDCA in the browser, step by step.
 
     Examples
@@ -36,10 +35,12 @@ def command(
     from pegasos.program.datasets import load
     from pegasos.program.pages.play_page import play
     from pegasos.program.terminal import outputs
-    from pegasos.program.views import give
 
     outputs.check_file(out, *([] if data is None else [data]), what="a page")
     written = play(None if data is None else load(data, reading)).save(out)
-    found: dict[str, Any] = {"page": str(written), "bytes": written.stat().st_size}
-    line = f"written: {written}, {found['bytes'] / 1e3:.0f} KB; open it in a browser"
-    give(found, talking.as_json, lambda: console.show(line))
+    return {"page": str(written), "bytes": written.stat().st_size}
+
+
+def show(found: dict[str, Any]) -> None:
+    """Print the path of the page."""
+    console.show(f"written: {found['page']}, {found['bytes'] / 1e3:.0f} KB; open it in a browser")

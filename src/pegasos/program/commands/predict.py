@@ -6,8 +6,7 @@ import csv
 import itertools
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 from pegasos.program.errors import UsageError
 from pegasos.program.terminal import console
@@ -15,10 +14,8 @@ from pegasos.program.terminal.options import (
     Data,
     Memory,
     ModelFile,
-    OutputOptions,
     ReadingOptions,
-    choice,
-    choices,
+    option,
 )
 
 if TYPE_CHECKING:
@@ -29,26 +26,18 @@ PLACE = 40
 SHORT = "Predict labels, scores or probabilities of new rows."
 
 
-@dataclass(frozen=True)
-class PredictOptions:
-    """Options for the output of `predict`."""
-
-    out: str = choice("FILE", "CSV file; - for standard output.", "--out", "-o", default="-")
-    what: str = choice(
-        "labels|scores|probabilities", "Values to write besides the labels.", default="labels"
-    )
-    keep: list[str] = field(
-        default_factory=list,
-        metadata=choices("COLUMN", "Copy a column to the output, such as an ID; repeatable."),
-    )
-
-
 def command(
     model: ModelFile,
     data: Data,
-    options: PredictOptions,
     reading: ReadingOptions,
-    talking: OutputOptions,
+    out: Annotated[str, option("FILE", "CSV file; - for standard output.", "--out", "-o")] = "-",
+    what: Annotated[
+        str, option("labels|scores|probabilities", "Values to write besides the labels.")
+    ] = "labels",
+    keep: Annotated[
+        list[str] | None,
+        option("COLUMN", "Copy a column to the output, such as an ID; repeatable."),
+    ] = None,
     memory: Memory = None,
 ) -> None:
     """Predict labels, scores or probabilities of new rows in their order; stream large files.
@@ -64,48 +53,34 @@ def command(
     have probabilities. A threshold chosen by tune decides the label. With --json each row is one
     line of JSON.
     """
-    rows = predict(model, data, options, talking.as_json, reading, memory)
-    if options.out != "-":
-        console.say(f"{rows} rows: {options.out}")
-
-
-def predict(
-    path: str,
-    data: str,
-    options: PredictOptions,
-    as_json: bool,
-    reading: ReadingOptions,
-    memory: str | None,
-) -> int:
-    """Write a line for each row of `data`, kept columns first; return the number of rows."""
     from pegasos.program.saved_models import SavedModel
     from pegasos.program.terminal import option_values, outputs
 
-    out, what, keep = options.out, options.what, tuple(options.keep)
     if what not in ("labels", "scores", "probabilities"):
         raise UsageError(f"--what must be labels, scores or probabilities, got {what!r}.")
     option_values.check_memory(memory)
     if out != "-":
-        outputs.check_file(out, path, data)
-    saved = SavedModel.open(path, memory)
+        outputs.check_file(out, model, data)
+    saved = SavedModel.open(model, memory)
     names, columns_of = _columns(saved, what)
-    parts = saved.rows(data, reading, keep)
+    parts = saved.rows(data, reading, tuple(keep or ()))
     first = list(itertools.islice(parts, 1))  # errors of the data come before any output
     if keep and any(not part.kept for part in first):
         raise UsageError(
             f"--keep needs a table with named columns (CSV, Parquet); {data} has none."
         )
-    head = [*(first[0].kept if first else keep), *names]
+    head = [*(first[0].kept if first else keep or ()), *names]
     count, unseen = 0, dict[str, Counter[str]]()
     with outputs.open_output(out) as file, console.working(f"predicting {data}"):
-        write = _json_lines(file, head) if as_json else _csv_lines(file, head)
+        write = _json_lines(file, head) if console.state.as_json else _csv_lines(file, head)
         for part in itertools.chain(first, parts):
             write([*part.kept.values(), *columns_of(part)])
             count += len(part)
             for name, words in saved.unseen_words(part):
                 unseen.setdefault(name, Counter()).update(words)
     _report_unseen(unseen)
-    return count
+    if out != "-":
+        console.say(f"{count} rows: {out}")
 
 
 def _report_unseen(unseen: dict[str, Counter[str]]) -> None:

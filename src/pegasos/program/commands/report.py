@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,36 +9,33 @@ import typer
 
 from pegasos.program.errors import UsageError
 from pegasos.program.terminal import console
-from pegasos.program.terminal.options import OutputOptions, ReadingOptions, choice
+from pegasos.program.terminal.options import ReadingOptions, option
 
 PLACE = 68
 SHORT = "Write a run or a model as a page."
-
-
-@dataclass(frozen=True)
-class ReportOptions:
-    """Options for the page."""
-
-    data: str | None = choice("DATA", "Labeled rows to show with a model file.", "--data")
-    out: str | None = choice(
-        "FILE", "Page to write. Default: report.html in the folder.", "--out", "-o"
-    )
-    figures: bool = choice(
-        None,
-        "Also write charts as PNG, SVG, PDF and tables as CSV, Markdown, LaTeX to figures/.",
-        "--figures",
-        default=False,
-    )
 
 
 def command(
     run: Annotated[
         str, typer.Argument(metavar="RUN", help="Folder of tune or study, or model file.")
     ],
-    options: ReportOptions,
     reading: ReadingOptions,
-    talking: OutputOptions,
-) -> None:
+    data: Annotated[
+        str | None, option("DATA", "Labeled rows to show with a model file.", "--data")
+    ] = None,
+    out: Annotated[
+        str | None,
+        option("FILE", "Page to write. Default: report.html in the folder.", "--out", "-o"),
+    ] = None,
+    figures: Annotated[
+        bool,
+        option(
+            None,
+            "Also write charts as PNG, SVG, PDF and tables as CSV, Markdown, LaTeX to figures/.",
+            "--figures",
+        ),
+    ] = False,
+) -> dict[str, Any]:
     """Write a page that explains the results of a run or a model; it opens without a network.
 
     Examples
@@ -51,13 +47,12 @@ def command(
     from pegasos.program.pages import report
     from pegasos.program.pages.page import RECORDS
     from pegasos.program.terminal import outputs
-    from pegasos.program.views import give
 
-    place, data = Path(run), options.data
+    place = Path(run)
     if data is not None and not place.is_file():
         raise UsageError("--data is for a model file; the folder of a run has all data it needs.")
     usual = place / "report.html" if place.is_dir() else place.with_suffix(".html")
-    target = usual if options.out is None else Path(options.out)
+    target = usual if out is None else Path(out)
     read = [str(place / each) for each in RECORDS] if place.is_dir() else [run]
     outputs.check_file(str(target), *read, *([] if data is None else [data]), what="a page")
     rows: dict[str, Any] = {}
@@ -67,10 +62,12 @@ def command(
         rows = {"X": SavedModel.open(run).labelled_rows(data, reading), "source": data}
     with console.working(f"writing {target}"):
         page = report(run, **rows)
-        written = page.write(target.parent, figures=options.figures, name=target.name)
+        written = page.write(target.parent, figures=figures, name=target.name)
     found: dict[str, Any] = {"report": str(written), "bytes": written.stat().st_size}
-    line = f"written: {written}, {found['bytes'] / 1e6:.1f} MB"
-    if options.figures:
-        found["figures"] = str(written.parent / "figures")
-        line += f"; {found['figures']}/"
-    give(found, talking.as_json, lambda: console.show(line))
+    return found | ({"figures": str(written.parent / "figures")} if figures else {})
+
+
+def show(found: dict[str, Any]) -> None:
+    """Print the paths of the page and the charts."""
+    charts = f"; {found['figures']}/" if "figures" in found else ""
+    console.show(f"written: {found['report']}, {found['bytes'] / 1e6:.1f} MB{charts}")

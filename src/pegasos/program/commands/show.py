@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pegasos.program.terminal import console
-from pegasos.program.terminal.options import ModelFile, OutputOptions
+from pegasos.program.terminal.options import ModelFile
 
 if TYPE_CHECKING:
     from pegasos.program.records.models import ModelCard, ShownModel
@@ -15,7 +15,7 @@ PLACE = 60
 SHORT = "Show how a model was made."
 
 
-def command(model: ModelFile, talking: OutputOptions) -> None:
+def command(model: ModelFile) -> ShownModel:
     """Show a model's pipeline, training data, errors, and the command that made it.
 
     Examples
@@ -25,11 +25,10 @@ def command(model: ModelFile, talking: OutputOptions) -> None:
     """
     from pegasos.program.records.models import ShownModel, learner_facts
     from pegasos.program.saved_models import SavedModel, steps_of
-    from pegasos.program.views import give
 
     saved = SavedModel.open(model)
     rows = (saved.card.learned_rows, saved.card.searched_rows)
-    found = ShownModel(
+    return ShownModel(
         model=model,
         learner=learner_facts(saved.model.estimator, *rows),
         steps=steps_of(saved.model.estimator),
@@ -38,12 +37,14 @@ def command(model: ModelFile, talking: OutputOptions) -> None:
         versions=saved.model.versions,
         card=saved.model.card,
     )
-    give(found, talking.as_json, lambda: _show(found, saved.card))
 
 
-def _show(found: ShownModel, card: ModelCard) -> None:
+def show(found: ShownModel) -> None:
+    """Print the card of a model."""
+    from pegasos.program.records.models import ModelCard
     from pegasos.program.views import show_errors, show_learner
 
+    card = ModelCard.read(found.card)
     console.heading(f"{found.model}: {found.learner.learner}")
     show_learner(found.learner)
     console.show(*(f"  {name}: {value}" for name, value in _lines(found, card)))

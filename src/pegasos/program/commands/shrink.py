@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,11 +12,10 @@ import typer
 from pegasos.program.errors import UsageError
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import (
-    SEED_LIMITS,
     ModelFile,
-    OutputOptions,
     ReadingOptions,
-    choice,
+    Seed,
+    option,
 )
 
 if TYPE_CHECKING:
@@ -46,31 +44,28 @@ class ShrinkRecord:
     bytes: int | None = None
 
 
-@dataclass(frozen=True)
-class ShrinkOptions:
-    """Options for the size and the file of the smaller model."""
-
-    keep: int | None = choice("N", "Write a model with N support vectors.", min=1)
-    out: str | None = choice("FILE", "Smaller model. Default: MODEL-N.model.", "--out", "-o")
-    at_most: float | None = choice(
-        "SHARE",
-        "Write nothing if the test error rises by more than this, such as 0.005.",
-        min=0,
-        max=1,
-    )
-    seed: int = choice("N", "Seed of the held-out rows.", default=0, **SEED_LIMITS)
-
-
 def command(
     model: ModelFile,
-    options: ShrinkOptions,
     reading: ReadingOptions,
-    talking: OutputOptions,
     data: Annotated[
         str | None,
         typer.Argument(metavar="DATA", help="Training rows. Default: the model's own data."),
     ] = None,
-) -> None:
+    keep: Annotated[int | None, option("N", "Write a model with N support vectors.", min=1)] = None,
+    out: Annotated[
+        str | None, option("FILE", "Smaller model. Default: MODEL-N.model.", "--out", "-o")
+    ] = None,
+    at_most: Annotated[
+        float | None,
+        option(
+            "SHARE",
+            "Write nothing if the test error rises by more than this, such as 0.005.",
+            min=0,
+            max=1,
+        ),
+    ] = None,
+    seed: Seed = 0,
+) -> ShrinkRecord:
     """Reduce the support vectors of a kernel model, and show the error at each size.
 
     Examples
@@ -84,21 +79,6 @@ def command(
     the rows, held out from both models. The written model is fitted to all training rows. A model
     trained with --weight needs this option here, too.
     """
-    from pegasos.program.views import give
-
-    show = (lambda found: None) if talking.as_json else _show
-    found = shrink(model, data, options, reading, show)
-    give(found, talking.as_json, lambda: _show_file(found))
-
-
-def shrink(
-    path: str,
-    data: str | None,
-    options: ShrinkOptions,
-    reading: ReadingOptions,
-    show: Callable[[ShrinkRecord], None],
-) -> ShrinkRecord:
-    """Measure the error at each size and `show` it; with --keep write the smaller model."""
     import numpy as np
 
     from pegasos.program.saved_models import SavedModel
@@ -106,17 +86,17 @@ def shrink(
     from pegasos.program.terminal import outputs
     from pegasos.shrinking import Shrinking, shrinking_curve, usual_counts
 
-    saved, keep = SavedModel.open(path), options.keep
+    saved = SavedModel.open(model)
     estimator = saved.model.estimator
-    count = _check_counts(path, estimator, options)
+    count = _check_counts(model, estimator, keep, writes=out is not None or at_most is not None)
     dataset, source = _load_training_rows(saved, data, reading)
-    target = options.out or str(Path(path).with_name(f"{Path(path).stem}-{keep}.model"))
+    target = out or str(Path(model).with_name(f"{Path(model).stem}-{keep}.model"))
     if keep is not None:
-        outputs.check_file(target, path, source, what="a model")
+        outputs.check_file(target, model, source, what="a model")
     y, known = saved.classes_of(dataset), saved.known_rows(dataset)
     known = np.ones(len(y), dtype=bool) if known is None else known
     if not known.any():
-        raise UsageError(f"{path} was not trained on rows of {source}: give its training rows.")
+        raise UsageError(f"{model} was not trained on rows of {source}: give its training rows.")
     own, new = take(dataset, np.flatnonzero(known)), take(dataset, np.flatnonzero(~known))
     counts = sorted({*usual_counts(count), *([] if keep is None else [keep])})
     with console.working(f"measuring the error at {len(counts)} sizes"):
@@ -127,32 +107,32 @@ def shrink(
             sample_weight=own.weights,
             test=(new.X, y[~known]) if len(new) >= _FEW_ROWS else None,
             counts=counts,
-            random_state=options.seed,
+            random_state=seed,
         )
-    found = ShrinkRecord(path, source, count, curve)
+    found = ShrinkRecord(model, source, count, curve)
     if keep is not None and any(each.support_vectors == keep for each in curve.points):
         found = replace(found, keep=keep, price=curve.price(keep))
-    show(found)  # before a refusal because of the price
+    if not console.state.as_json:
+        _show_curve(found)  # before a refusal because of the price
     if keep is None:
         return found
-    if options.at_most is not None:
-        _check_price(found, keep, options.at_most)
+    if at_most is not None:
+        _check_price(found, keep, at_most)
     with console.working(f"refitting {keep} support vectors to {len(own)} rows"):
         small = Shrinking(estimator, own.X, y[known], keep, own.weights).model(keep)
     _save(saved, small, target, curve, keep)
     return replace(found, written=target, bytes=Path(target).stat().st_size)
 
 
-def _check_counts(path: str, estimator: Any, options: ShrinkOptions) -> int:
+def _check_counts(path: str, estimator: Any, keep: int | None, writes: bool) -> int:
     """Return the number of support vectors; refuse options that do not fit it."""
     from pegasos.shrinking import kernel_learner
 
-    keep = options.keep
     try:
         count = len(kernel_learner(estimator).support_)
     except ValueError as error:
         raise UsageError(f"{path}: {error}") from None
-    if keep is None and (options.out is not None or options.at_most is not None):
+    if keep is None and writes:
         raise UsageError("-o and --at-most need --keep N, the size of the model to write.")
     if keep is not None and not 1 <= keep < count:
         raise UsageError(
@@ -224,7 +204,7 @@ def _save(saved: SavedModel, model: Any, target: str, curve: Curve, keep: int) -
     save(model, target, card=to_json(card), rows=saved.model.rows)
 
 
-def _show(found: ShrinkRecord) -> None:
+def _show_curve(found: ShrinkRecord) -> None:
     curve, before = found.curve, found.curve.before
     kind = "held out from both models" if curve.set_aside else "that are not training rows"
     console.heading(f"{found.model}: error on {curve.rows} rows of {found.data} {kind}", "")
@@ -242,7 +222,8 @@ def _show(found: ShrinkRecord) -> None:
     console.table(head, [line(each) for each in (*curve.points, before)], left=0)
 
 
-def _show_file(found: ShrinkRecord) -> None:
+def show(found: ShrinkRecord) -> None:
+    """Print which file was written; the curve is printed before it."""
     if found.written is None or found.bytes is None:
         console.show("", "Nothing was written; --keep N writes a model of that size.")
         return

@@ -11,7 +11,7 @@ import typer
 from pegasos.program.errors import UsageError
 from pegasos.program.tables.messages import plain, shown
 from pegasos.program.terminal import console
-from pegasos.program.terminal.options import OutputOptions, ReadingOptions, option
+from pegasos.program.terminal.options import ReadingOptions, option
 
 if TYPE_CHECKING:
     from pegasos.studies import Study, StudyResult
@@ -25,7 +25,6 @@ PUBLISHED = ("binary_ladder", "binary_models", "usps_gaussian", "usps_iterations
 
 def command(
     name: Annotated[str, typer.Argument(metavar="FILE.py|new", help="A study's file, or new.")],
-    talking: OutputOptions,
     file: Annotated[
         str | None, typer.Argument(metavar="[FILE.py]", help="With new: the file to write.")
     ] = None,
@@ -40,7 +39,7 @@ def command(
         int, option("N", "Seeds of splits and draws; noise needs at least 5.", min=1)
     ] = 5,
     jobs: Annotated[int | None, option("N", "Threads. It never changes a result.", min=1)] = None,
-) -> None:
+) -> StudyResult | None:
     """Run a study of your own: a Python file with a protocol, printed numbers and claims.
 
     Examples
@@ -52,15 +51,11 @@ def command(
     interrupted run. The five published studies are in the folder studies/ of the repository:
     python -m studies usps_kernels -o DIR.
     """
-    from pegasos.program.views import give
-
     if name == "new":
         _write_new(file, data)
-        return
+        return None
     study = read_study(name)
-    folder = out if out is not None else f"runs/{study.name}"
-    result = run_to_folder(study, folder, seeds, jobs)
-    give(result, talking.as_json, lambda: show(result, folder))
+    return run_to_folder(study, out or f"runs/{study.name}", seeds, jobs)
 
 
 def _write_new(file: str | None, data: str | None) -> None:
@@ -147,6 +142,8 @@ def run_to_folder(study: Study, folder: str, seeds: int, jobs: int | None) -> St
             write_text(Path(folder) / name, as_csv(rows))
         codec.save(Path(folder) / "results.json", result)
         write_report(folder)
+    written = f"{folder}/report.html, results.json and tables as CSV"
+    console.say(f"{result.seconds:.0f} s; written: {written}")
     return result
 
 
@@ -166,7 +163,7 @@ def _load(source: str) -> Any:
     return dataclasses.replace(dataset, X=X, columns=[Column(name) for name in names])
 
 
-def show(result: StudyResult, folder: str) -> None:
+def show(result: StudyResult) -> None:
     """Print the summary of a study."""
     console.heading(result.title, "")
     if result.numbers:
@@ -183,6 +180,3 @@ def show(result: StudyResult, folder: str) -> None:
         console.show(
             f"best error found: {console.percent(best.error)} of {best.rows} rows ({best.what})"
         )
-    console.show(
-        "", f"{result.seconds:.0f} s; written: {folder}/report.html, results.json and tables as CSV"
-    )

@@ -11,12 +11,10 @@ from pegasos.metrics import Measure
 from pegasos.program.errors import UsageError
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import (
-    HERE,
     MODEL_NAMES,
     ClusterOptions,
     Data,
     LearningOptions,
-    OutputOptions,
     ReadingOptions,
     RunningOptions,
     option,
@@ -35,13 +33,12 @@ def command(
     reading: ReadingOptions,
     running: RunningOptions,
     where: ClusterOptions,
-    talking: OutputOptions,
     model: Annotated[str, option("MODEL", f"One of {MODEL_NAMES}.", "--model", "-m")] = "sdca",
     out: Annotated[
         str | None, option("FILE", "Model file. Default: DATA's name + .model", "--out", "-o")
     ] = None,
     force: Annotated[bool, option(None, "Replace a model of the default name.", "--force")] = False,
-) -> None:
+) -> TrainRecord:
     """Train one model, show its errors on training and test rows, and save it.
 
     Examples
@@ -58,29 +55,9 @@ def command(
     prepared rows. With --cluster or --workers these models are learned by the workers: they get the
     prepared rows, or read that file, whose folder (TMPDIR) they must see.
     """
-    from pegasos.program.datasets import stem
-    from pegasos.program.views import give
-
-    path = out if out is not None else f"{stem(data)}.model"
-    replaces = force or out is not None
-    found = train(data, model, path, learning, reading, running, where, replaces)
-    give(found, talking.as_json, lambda: _show(found, data))
-
-
-def train(
-    data: str,
-    model: str,
-    path: str,
-    learning: LearningOptions,
-    reading: ReadingOptions,
-    running: RunningOptions,
-    where: ClusterOptions = HERE,
-    replaces: bool = True,
-) -> TrainRecord:
-    """Train a model, save it, and return its errors; `replaces` allows an existing file."""
     from pegasos.learners.catalogue import make_learner
     from pegasos.nystroem import Nystroem
-    from pegasos.program.datasets import check_source
+    from pegasos.program.datasets import check_source, stem
     from pegasos.program.grids import SEARCH_ROWS
     from pegasos.program.learning import open_table
     from pegasos.program.learning.clusters import check_cluster, cluster_of
@@ -92,8 +69,9 @@ def train(
     begin = time.perf_counter()
     asked = option_values.single(option_values.check([model], learning, running.memory))
     check_source(data)
+    path = out or f"{stem(data)}.model"
     outputs.check_file(path, data, what="a model")
-    if not replaces and os.path.exists(path):
+    if out is None and not force and os.path.exists(path):
         raise UsageError(f"{path} exists: --force replaces it, or give another name with -o.")
     if where.asked:
         if (why := why_not_in_passes(learning, model)) is not None:
@@ -123,7 +101,8 @@ def train(
     return TrainRecord(path, table.name, facts, found.errors, seconds, found.figures)
 
 
-def _show(found: TrainRecord, data: str) -> None:
+def show(found: TrainRecord) -> None:
+    """Print the facts of the model, its errors, and the command that evaluates it."""
     from pegasos.program.pages.wording import verdict_words
     from pegasos.program.views import show_errors, show_learner
 
@@ -135,5 +114,5 @@ def _show(found: TrainRecord, data: str) -> None:
         console.show()
         console.heading(words, "")
     console.show("", f"saved: {found.model}")
-    if data != "-":
-        console.say(f"next:  {shlex.join(['pegasos', 'evaluate', found.model, data])}")
+    if found.data != "-":
+        console.say(f"next:  {shlex.join(['pegasos', 'evaluate', found.model, found.data])}")

@@ -23,6 +23,7 @@ class State:
     """Output options of the current run."""
 
     debug: bool = False
+    as_json: bool = False
     quiet: bool = False
     arguments: list[str] = field(default_factory=list)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, get_type_hints
@@ -56,16 +57,20 @@ def option(
     return typer.Option(*names, metavar=metavar, help=text, rich_help_panel=panel, **limits)
 
 
-def choice(metavar: str | None, text: str, *names: str, default: Any = None, **limits: Any) -> Any:
-    """Return the field of a dataclass of options."""
-    return field(default=default, metadata=choices(metavar, text, *names, **limits))
-
-
-def choices(
-    metavar: str | None, text: str, *names: str, panel: str | None = None, **limits: Any
-) -> dict[str, Any]:
-    """Return the metadata of a field; its section is by default that of the dataclass."""
-    return {"option": option(metavar, text, *names, panel=panel, **limits)}
+def choice(
+    metavar: str | None,
+    text: str,
+    *names: str,
+    default: Any = None,
+    several: bool = False,
+    panel: str | None = None,
+    **limits: Any,
+) -> Any:
+    """Return the field of a dataclass of options; its section is by default that of the class."""
+    metadata = {"option": option(metavar, text, *names, panel=panel, **limits)}
+    if several:
+        return field(default_factory=list, metadata=metadata)
+    return field(default=default, metadata=metadata)
 
 
 Data = Annotated[
@@ -79,7 +84,8 @@ _MEMORY = (
 )
 Memory = Annotated[str | None, option("SIZE", _MEMORY, panel="Resources")]
 MODEL_NAMES = ", ".join(MODELS)
-SEED_LIMITS = {"min": 0, "max": 2**32 - 1}
+_SEED, _LAST_SEED = "Seed of random choices.", 2**32 - 1
+Seed = Annotated[int, option("N", _SEED, panel="Resources", min=0, max=_LAST_SEED)]
 
 
 def _of(setting: str, text: str) -> str:
@@ -102,18 +108,14 @@ class ReadingOptions:
         "Label column. Default: y, label, target or class, else the last column.",
         panel=COMMON,
     )
-    drop: list[str] = field(
-        default_factory=list, metadata=choices("COLUMN", "Exclude a column; repeatable.")
-    )
+    drop: list[str] = choice("COLUMN", "Exclude a column; repeatable.", several=True)
     group: str | None = choice("COLUMN", "Keep rows of one group together in every split.")
     weight: str | None = choice("COLUMN", "Weight rows by this column (>= 0).")
-    text: list[str] = field(
-        default_factory=list,
-        metadata=choices("COLUMN", "Read numbers, dates or IDs as categories; repeatable."),
+    text: list[str] = choice(
+        "COLUMN", "Read numbers, dates or IDs as categories; repeatable.", several=True
     )
-    number: list[str] = field(
-        default_factory=list,
-        metadata=choices("COLUMN", "Keep a likely ID or a date column as numbers; repeatable."),
+    number: list[str] = choice(
+        "COLUMN", "Keep a likely ID or a date column as numbers; repeatable.", several=True
     )
     pool: bool = choice(
         None, "Use all rows alike, without the file's own test group.", "--pool", default=False
@@ -136,9 +138,7 @@ class LearningOptions:
 
     panel: ClassVar[str] = "Model"
 
-    kernel: list[str] = field(
-        default_factory=list, metadata=choices("KERNEL", KERNEL_GRAMMAR, panel=COMMON)
-    )
+    kernel: list[str] = choice("KERNEL", KERNEL_GRAMMAR, panel=COMMON, several=True)
     cost: str | None = choice("C", "SVC's C; λ = 1/(C m) for m training rows.", "--C", panel=COMMON)
     lam: str | None = choice("λ", _of("lam", "Regularization λ instead of C"), "--lam")
     n_iter: str | None = choice("T", _of("n_iter", "Number of steps"))
@@ -197,7 +197,7 @@ class RunningOptions:
         max=0.99,
         panel=COMMON,
     )
-    seed: int = choice("N", "Seed of splits and draws.", default=0, **SEED_LIMITS)
+    seed: int = choice("N", _SEED, default=0, min=0, max=_LAST_SEED)
     memory: str | None = choice("SIZE", _MEMORY)
 
 
@@ -251,15 +251,13 @@ class SearchOptions:
 
     panel: ClassVar[str] = "Search"
 
-    models: list[str] = field(
-        default_factory=list,
-        metadata=choices(
-            "MODEL",
-            f"{MODEL_NAMES}; repeatable. Default: sdca, and sdca-logistic without a kernel.",
-            "--model",
-            "-m",
-            panel=COMMON,
-        ),
+    models: list[str] = choice(
+        "MODEL",
+        f"{MODEL_NAMES}; repeatable. Default: sdca, and sdca-logistic without a kernel.",
+        "--model",
+        "-m",
+        panel=COMMON,
+        several=True,
     )
     cv: int = choice("K", "Number of folds of cross-validation.", default=5, min=2, panel=COMMON)
     validation: float | None = choice(
@@ -310,13 +308,15 @@ class OutputOptions:
     debug: bool = choice(None, "Show the traceback of an error.", "--debug", default=False)
 
     def begin(self) -> None:
-        """Apply the options to the console."""
-        console.state.quiet = self.quiet
+        """Apply the options to the console and to the messages of the library."""
+        console.state.quiet, console.state.as_json = self.quiet, self.as_json
         console.state.debug |= self.debug
+        logging.getLogger("pegasos").setLevel(logging.ERROR if self.quiet else logging.NOTSET)
 
 
 def expanded(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a command whose dataclasses of options are single parameters, for typer."""
+    """Return a command for typer: options are single parameters, those for output are added."""
+    command.__annotations__.pop("return", None)  # records are heavy to import
     hints = get_type_hints(command, include_extras=True)
     classes: dict[str, Any] = {
         name: kind for name, kind in hints.items() if dataclasses.is_dataclass(kind)
@@ -328,16 +328,15 @@ def expanded(command: Callable[..., Any]) -> Callable[..., Any]:
         else:
             each = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name])
             parameters.append(each)
+    parameters += _parameters(OutputOptions)
 
     @functools.wraps(command)
     def run(**values: Any) -> Any:
-        given = {
-            name: kind(**{each.name: values.pop(each.name) for each in dataclasses.fields(kind)})
-            for name, kind in classes.items()
-        }
-        for each in given.values():
-            if isinstance(each, OutputOptions):
-                each.begin()
+        def taken(kind: Any) -> Any:
+            return kind(**{each.name: values.pop(each.name) for each in dataclasses.fields(kind)})
+
+        taken(OutputOptions).begin()
+        given = {name: taken(kind) for name, kind in classes.items()}
         return command(**values, **given)
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import (
@@ -10,7 +10,6 @@ from pegasos.program.terminal.options import (
     Data,
     JudgingOptions,
     LearningOptions,
-    OutputOptions,
     ReadingOptions,
     RunningOptions,
     SearchOptions,
@@ -31,8 +30,7 @@ def command(
     running: RunningOptions,
     where: ClusterOptions,
     judging: JudgingOptions,
-    talking: OutputOptions,
-) -> None:
+) -> TuneRecord:
     """Find the best model by cross-validation, measure its test error, and save it.
 
     Examples
@@ -60,30 +58,28 @@ def command(
     """
     from pegasos.program.commands.tune.search import TuneJob
     from pegasos.program.commands.tune.tuning import tune
-    from pegasos.program.commands.tune.view import show_tune
     from pegasos.program.datasets import stem
+
+    folder = options.out or f"runs/{stem(data)}"
+    return tune(TuneJob(data, folder, options, judging, learning, reading, running, where))
+
+
+def json_of(found: TuneRecord) -> dict[str, Any]:
+    """Return the record as JSON, with the chosen cell."""
     from pegasos.program.records.codec import to_json
 
-    folder = options.out if options.out is not None else f"runs/{stem(data)}"
-    found = tune(TuneJob(data, folder, options, judging, learning, reading, running, where))
-    if talking.as_json:
-        console.show_json(
-            {
-                **to_json(found),
-                "choice": to_json(found.choice),
-                "better_than_baseline": found.better_than_baseline,
-            }
-        )
-    else:
-        show_tune(found)
-        _show_next(found)
+    choice = {"choice": to_json(found.choice), "better_than_baseline": found.better_than_baseline}
+    return {**to_json(found), **choice}
 
 
-def _show_next(found: TuneRecord) -> None:
+def show(found: TuneRecord) -> None:
+    """Print the result and the next commands."""
+    from pegasos.program.commands.tune.view import show_tune
     from pegasos.program.pages.wording import loses_rare_classes
     from pegasos.program.records.runs import OUT_OF_FOLD
     from pegasos.program.terminal.reproduction import next_commands
 
+    show_tune(found)
     lost = loses_rare_classes(
         found.figures.get(OUT_OF_FOLD), found.measure, found.figures.get("test")
     )
