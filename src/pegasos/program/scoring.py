@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import numbers as numeric
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ _DENSE_NUMBERS = 1 << 22
 
 
 def scores_of(estimator: Any, dataset: Dataset, model: str = "the model") -> Array:
-    """Return the finite scores of the rows.
+    """Return the finite scores of the rows, the result of decision_function.
 
     Parameters
     ----------
@@ -37,11 +37,6 @@ def scores_of(estimator: Any, dataset: Dataset, model: str = "the model") -> Arr
     model : str, default="the model"
         Name of the model in messages: the path of its file.
 
-    Returns
-    -------
-    ndarray
-        The result of decision_function.
-
     Raises
     ------
     BadData
@@ -49,15 +44,14 @@ def scores_of(estimator: Any, dataset: Dataset, model: str = "the model") -> Arr
     BadModel
         If the model is the cause.
     """
+    score = partial(_scores, estimator)
     try:
-        return _scores(estimator, dataset.X)
-    except NotFinite as error:
-        raise _blamed(estimator, dataset, int(error.rows[0]), error, model) from error
+        return score(dataset.X)
     except ValueError as error:
-        row = _first_failing(lambda X: _fails(estimator, X), dataset.X)
-        if row is None:
+        found = _first_failing(score, dataset.X)
+        if found is None:
             raise
-        raise _blamed(estimator, dataset, row, error, model) from error
+        raise _explained(score, dataset, *found, model) from error
     except (TypeError, ArithmeticError, LookupError, AttributeError) as error:
         what = f"{type(error).__name__}: {plain(error)}"
         raise BadModel(
@@ -94,44 +88,31 @@ def probabilities_of(estimator: Any, dataset: Dataset, scores: Array) -> Array |
 def prepared(steps: Any, dataset: Dataset) -> Any:
     """Transform the rows by fitted steps into finite float32 values, dense or CSR.
 
-    Raises
-    ------
-    BadData
-        If a value overflows; the message locates it.
+    A value that overflows raises BadData, which locates it.
     """
-    with contextlib.suppress(ValueError):
-        rows = _in_single(steps, dataset.X)
-        if _is_finite(rows):
-            return rows
-    row = _first_failing(lambda X: _overflows(steps, X), dataset.X)
-    if row is None:
+    try:
         return _in_single(steps, dataset.X)
-    column, value = _largest(dataset, row)
-    raise BadData(
-        f"{dataset.at(row)}, column {shown(column)}: {value:g} becomes a number beyond float32 on its way to the model. "
-        "Correct it, leave it empty if it is not known, or divide the column by a constant."
-    )
+    except ValueError as error:
+        found = _first_failing(partial(_in_single, steps), dataset.X)
+        if found is None:
+            raise
+        row, _ = found
+        column, value = _largest(dataset, row)
+        raise BadData(
+            f"{dataset.at(row)}, column {shown(column)}: {value:g} becomes a number beyond float32 "
+            "on its way to the model. Correct it, leave it empty if it is not known, "
+            "or divide the column by a constant."
+        ) from error
 
 
 def _in_single(steps: Any, X: Any) -> Any:
     with np.errstate(all="ignore"):
         rows = steps.transform(X)
-        return (
-            rows.tocsr().astype(np.float32)
-            if sparse.issparse(rows)
-            else np.asarray(rows).astype(np.float32)
-        )
-
-
-def _overflows(steps: Any, X: Any) -> bool:
-    try:
-        return not _is_finite(_in_single(steps, X))
-    except ValueError:
-        return True
-
-
-def _is_finite(rows: Any) -> bool:
-    return bool(np.isfinite(rows.data if sparse.issparse(rows) else rows).all())
+        rows = rows.tocsr() if sparse.issparse(rows) else np.asarray(rows)
+        rows = rows.astype(np.float32)
+    if not np.isfinite(rows.data if sparse.issparse(rows) else rows).all():
+        raise ValueError("a number is beyond float32")
+    return rows
 
 
 def _scores(estimator: Any, X: Any, method: str = "decision_function") -> Array:
@@ -139,25 +120,13 @@ def _scores(estimator: Any, X: Any, method: str = "decision_function") -> Array:
 
     Sparse rows are converted to dense in chunks if a step requires it.
     """
+    function = getattr(estimator, method)
     with np.errstate(all="ignore"):
         if not _needs_dense(estimator, X):
-            return np.asarray(getattr(estimator, method)(X))
+            return np.asarray(function(X))
         step = max(1, _DENSE_NUMBERS // max(1, X.shape[1]))
         starts = range(0, max(1, X.shape[0]), step)
-        return np.concatenate(
-            [
-                _shifted(estimator, X[start : start + step].toarray(), start, method)
-                for start in starts
-            ]
-        )
-
-
-def _shifted(estimator: Any, X: Array, start: int, method: str) -> Array:
-    """Score a chunk of rows; errors give positions among all rows."""
-    try:
-        return np.asarray(getattr(estimator, method)(X))
-    except NotFinite as error:
-        raise NotFinite(error.rows + start, error.square, error.reach) from None
+        return np.concatenate([function(X[start : start + step].toarray()) for start in starts])
 
 
 def _needs_dense(estimator: Any, X: Any) -> bool:
@@ -169,32 +138,29 @@ def _needs_dense(estimator: Any, X: Any) -> bool:
     return any(moving) or any(isinstance(part, MinMaxScaler) for part in parts)
 
 
-def _first_failing(fails: Callable[[Any], bool], X: Any) -> int | None:
-    """Return the first row that fails by itself, by bisection; None if there is none."""
+def _failure(work: Callable[[Any], Any], X: Any) -> ValueError | None:
+    try:
+        work(X)
+    except ValueError as error:
+        return error
+    return None
+
+
+def _first_failing(work: Callable[[Any], Any], X: Any) -> tuple[int, ValueError] | None:
+    """Return the first row that fails by itself and its error, by bisection, if there is one."""
     start, stop = 0, X.shape[0]
-    if not stop or not fails(X):
-        return None
     while stop - start > 1:
         middle = (start + stop) // 2
-        if fails(X[start:middle]):
+        if _failure(work, X[start:middle]) is not None:
             stop = middle
-        elif fails(X[middle:stop]):
-            start = middle
         else:
-            return None
-    return start
+            start = middle
+    error = _failure(work, X[start:stop])
+    return None if error is None or not stop else (start, error)
 
 
-def _fails(estimator: Any, X: Any) -> bool:
-    try:
-        _scores(estimator, X)
-    except ValueError:
-        return True
-    return False
-
-
-def _blamed(
-    estimator: Any, dataset: Dataset, row: int, error: ValueError, model: str
+def _explained(
+    score: Callable[[Any], Any], dataset: Dataset, row: int, error: ValueError, model: str
 ) -> ValueError:
     """Return the error to raise for a row without a finite score."""
     column, value = _largest(dataset, row)
@@ -206,12 +172,12 @@ def _blamed(
             f"{doubt}."
         )
     some = {0, len(dataset) // 2, len(dataset) - 1}
-    if isinstance(error, NotFinite) or all(
-        _fails(estimator, dataset.X[place : place + 1]) for place in some
-    ):
+    others_fail = all(_failure(score, dataset.X[place : place + 1]) for place in some)
+    if isinstance(error, NotFinite) or others_fail:
+        reason = "it has no finite score" if isinstance(error, NotFinite) else plain(error)
         return BadModel(
             f"{model} cannot predict {dataset.at(row)}, which is no larger than rows of training "
-            f"({plain(error)}): the file is damaged. Fit the model again."
+            f"({reason}): the file is damaged. Fit the model again."
         )
     return BadData(f"{dataset.at(row)}: {plain(error)}")  # for example an unknown category
 

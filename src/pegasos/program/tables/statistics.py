@@ -17,6 +17,7 @@ from scipy import sparse
 
 from pegasos.engine.runtime.threads import single_threaded_blas
 from pegasos.program.tables.block_statistics import (
+    MOST_LABELS,
     LabelCounts,
     Moments,
     explaining_columns,
@@ -51,6 +52,9 @@ MOST_CLASSES = 1000
 _SAMPLE_SHARE, _HASH_SHARE, _HASH_BYTES = 1 / 12, 1 / 6, 48
 #: Rows of a sample, and distinct words of a column that are counted one by one.
 SAMPLE_ROWS, COUNTED_WORDS = 1_000_000, 50_000
+#: Least outlier threshold for which most rows of a column cannot be outliers: if three quarters
+#: of the numbers are zero, the mean is at most 1.2 stds away from zero.
+_RARE = 1.2
 
 
 def describe(dataset: Dataset, outlier: float = 3.0) -> Description:
@@ -118,30 +122,23 @@ class Describer:
     """Description of a table in the making."""
 
     def __init__(self, columns: list[Column], memory: float | None = None) -> None:
-        rows = hashes = words = math.inf
+        rows = hashes = words = self._most_labels = math.inf
         if memory is not None:
             rows = min(SAMPLE_ROWS, rows_within(_SAMPLE_SHARE * memory, columns))
             hashes = max(1000, int(_HASH_SHARE * memory / _HASH_BYTES))
-            words = COUNTED_WORDS
-        self.columns, self._open = columns, not columns
+            words, self._most_labels = COUNTED_WORDS, MOST_LABELS
+        self.columns = columns
         self.sample, self.hashes = Sample(0, rows), HashSample(hashes)
-        self.words = {
-            place: HashSample(words, distinct=True)
-            for place, column in enumerate(columns)
-            if column.kind == TEXT
-        }
-        self.moments = Moments(len(columns) - len(self.words))
-        self.labels, self._most_labels = LabelCounts(), {} if memory else {"most": math.inf}
+        texts = [place for place, column in enumerate(columns) if column.kind == TEXT]
+        self.words = {place: HashSample(words, distinct=True) for place in texts}
+        self.moments, self.labels = Moments(len(columns) - len(texts)), LabelCounts()
         self.rows = self.rows_with_missing = self.unlabelled = self.infinite = 0
-        self._word_gaps = dict.fromkeys(self.words, 0)
-        self._lowest, self._dtype, self._sparse = 1, "", False
+        self._word_gaps = dict.fromkeys(texts, 0)
+        self._lowest = 1
 
     def see(self, block: Dataset) -> None:
         """Add rows."""
-        X = block.X
-        self._dtype = "" if is_frame(X) else str(X.dtype)
-        self._sparse = sparse.issparse(X)
-        gaps = np.zeros(len(block), bool)
+        X, gaps = block.X, np.zeros(len(block), bool)
         for place, words in self.words.items():
             series = X.to_series(place)
             self._word_gaps[place] += series.null_count()
@@ -155,58 +152,55 @@ class Describer:
         hashes, texts = hash_rows(X), []
         both = hashes
         if block.y is not None and len(block.y):
-            texts = [self.labels.see(np.asarray(block.y), block.name, **self._most_labels)]
+            texts = [self.labels.see(np.asarray(block.y), block.name, self._most_labels)]
             # Hashes are sums: the label's part is the hash of a row without features.
             both = hashes + hash_rows(np.empty((len(block), 0)), texts[0])
         self.hashes.add(hashes, both)
         self.sample.see(X, None, *texts)
 
     def _see_numbers(self, values: Any, gaps: Array) -> None:
-        data = values.data if self._sparse else values
+        is_sparse = sparse.issparse(values)
+        data = values.data if is_sparse else values
         infinite = np.isinf(data)
         if infinite.any():
             self.infinite += int(infinite.sum())
             data[infinite] = np.nan
-        missing = np.isnan(data)
-        if missing.any():
-            if self._sparse:
-                rows = np.repeat(np.arange(len(gaps)), np.diff(values.indptr))
-                gaps[rows[missing]] = True
-            else:
-                gaps |= missing.any(axis=1)
-        self.moments.see(values)
-        if self._sparse:
+        if is_sparse:
+            gaps[values.nonzero()[0][np.isnan(data[data != 0])]] = True
             self._lowest = min(self._lowest, int(values.indices.min(initial=1)))
+        else:
+            gaps |= np.isnan(data).any(axis=1)
+        self.moments.see(values)
 
     def description(self, name: str, outlier: float, image: bool) -> Description:
         """Return the description of all rows so far."""
         X, _, *texts = self.sample.rows()
-        columns = self.columns
-        if self._open:
+        columns, words = self.columns, len(self.words)
+        if not columns:
             places = np.arange(self._lowest, len(self.moments.count))
             columns, self.moments = [Column(f"x{j}") for j in places], self.moments.of(places)
             X = widened(X, self._lowest + len(places))[:, self._lowest :]
-        words = len(self.words)
+        features = self._features(columns)
+        missing = sum(each.missing for each in features)
+        dtype = "float64" if is_frame(X) else str(X.dtype)
+        if is_frame(X) and (words or missing):
+            dtype = f"{len(columns) - words} columns of numbers, {words} of categories"
         found = Description(
             name,
             self.rows,
             len(columns),
-            self._dtype,
-            self._sparse,
-            outlier=float(outlier),
+            dtype,
+            sparse.issparse(X),
+            missing=missing,
             rows_with_missing=self.rows_with_missing,
+            outlier=float(outlier),
+            constant=[each.name for each in features if _is_constant(each)],
+            columns=features,
         )
         if found.sparse:
             found.density = self.moments.nonzero / (self.rows * len(columns))
         if self.labels.counts:
             self._list_classes(found)
-        found.columns = self._features(columns)
-        found.missing = sum(each.missing for each in found.columns)
-        if not found.dtype:
-            plain = not words and not found.missing
-            kinds = f"{len(columns) - words} columns of numbers, {words} of categories"
-            found.dtype = "float64" if plain else kinds
-        found.constant = [each.name for each in found.columns if _is_constant(each)]
         if self.infinite:
             found.notes.append(f"{self.infinite} infinite values are counted as missing.")
         self._measure(found, X)
@@ -233,12 +227,9 @@ class Describer:
     def _features(self, columns: list[Column]) -> list[Feature]:
         """Return what is exact of each column."""
         moments, found, at = self.moments, [], 0
-        deviation = np.sqrt(moments.variance)
         for place, column in enumerate(columns):
-            if place in self.words:
-                words = self.words[place]
-                distinct = words.each * len(words.rows())
-                gaps = self._word_gaps[place]
+            if words := self.words.get(place):
+                distinct, gaps = words.each * len(words.rows()), self._word_gaps[place]
                 found.append(Feature(column.name, TEXT, gaps, distinct=distinct))
                 continue
             count, low, high = int(moments.count[at]), float(moments.low[at]), moments.high[at]
@@ -247,7 +238,7 @@ class Describer:
                 # The mean of equal numbers may differ from them in the last digit.
                 varies = low < high
                 feature.mean = float(moments.mean[at]) if varies else low
-                feature.std = float(deviation[at]) if varies else 0.0
+                feature.std = math.sqrt(moments.variance[at]) if varies else 0.0
                 feature.min, feature.max = low, float(high)
             found.append(feature)
             at += 1
@@ -258,20 +249,14 @@ class Describer:
         rows = X.shape[0]
         odd, factor = np.zeros(rows, bool), self.rows / rows
         features = [feature for feature in found.columns if feature.distinct is None]
-        for feature, (values, places) in zip(features, _columns(X, found.columns), strict=True):
+        columns = _columns(X, found.columns, found.outlier)
+        for feature, (values, places) in zip(features, columns, strict=True):
             if feature.mean is None:
                 continue
             there = np.isfinite(values)
-            stored = np.arange(rows) if places is None else places
-            flags, zeros_odd = _place(feature, values[there], rows - len(values), found.outlier)
-            odd[stored[there][flags]] = True
-            count = int(flags.sum())
-            if zeros_odd:
-                zero = np.ones(rows, bool)
-                zero[stored] = False
-                odd |= zero
-                count += rows - len(values)
-            feature.outliers = round(factor * count)
+            flags = _measure(feature, values[there], len(values) < rows, found.outlier)
+            odd[places[there][flags]] = True
+            feature.outliers = round(factor * int(flags.sum()))
         found.outlier_rows = round(factor * int(odd.sum()))
         if not self.sample.whole:
             found.notes.append(
@@ -280,9 +265,8 @@ class Describer:
 
     def _correlate(self, found: Description, X: Any) -> None:
         """Find the strongest correlations, each from the rows in which both numbers are present."""
-        numeric = [place for place, feature in enumerate(found.columns) if feature.distinct is None]
-        stds = {place: found.columns[place].std or 0.0 for place in numeric}
-        chosen = [place for place, std in stds.items() if std and math.isfinite(std)]
+        stds = {place: feature.std or 0.0 for place, feature in enumerate(found.columns)}
+        chosen = [place for place, std in stds.items() if 0 < std < math.inf]
         if len(chosen) < 2:
             return
         if len(chosen) > CORRELATED_FEATURES:
@@ -303,15 +287,14 @@ class Describer:
         r = _correlations(Z)
         first, second = np.triu_indices(len(chosen), 1)
         order = np.argsort(-np.abs(r[first, second]), kind="stable")[:TOP_PAIRS]
-        pairs = zip(first[order].tolist(), second[order].tolist(), strict=True)
-        names = [feature.name for feature in features]
-        found.correlations = [(names[i], names[j], float(r[i, j])) for i, j in pairs]
+        found.correlations = [
+            (features[i].name, features[j].name, float(r[i, j]))
+            for i, j in zip(first[order].tolist(), second[order].tolist(), strict=True)
+        ]
 
     def _count_repeats(self, found: Description) -> None:
         hashes, each = self.hashes.rows(), self.hashes.each
-        alone, together = (
-            1 + int(np.count_nonzero(np.diff(np.sort(hashes[:, place])))) for place in (0, 1)
-        )
+        alone, together = (len(np.unique(hashes[:, place])) for place in (0, 1))
         found.duplicates = each * (len(hashes) - together)
         found.contradictions = each * (together - alone)
         if each > 1:
@@ -353,42 +336,47 @@ def _dense(X: Any, places: list[int]) -> Array:
     return np.asarray(part.toarray() if sparse.issparse(part) else part).astype(np.float64)
 
 
-def _columns(X: Any, features: list[Feature]) -> Iterator[tuple[Array, Array | None]]:
-    """Yield the numbers of each numeric column; of CSR rows the stored ones and their rows."""
+def _columns(X: Any, features: list[Feature], outlier: float) -> Iterator[tuple[Array, Array]]:
+    """Yield the values of each numeric column, and their rows.
+
+    Zeros of a sparse column are left out if they are the quartiles and no outliers.
+    """
+    every = np.arange(X.shape[0])
     if sparse.issparse(X):
         X = X.tocsc()
         X.sum_duplicates()
         for j in range(X.shape[1]):
             part = slice(X.indptr[j], X.indptr[j + 1])
-            yield X.data[part].astype(np.float64), X.indices[part]
+            values, places = X.data[part].astype(np.float64), X.indices[part]
+            if outlier < _RARE or 4 * (len(values) + 2) >= len(every):
+                values, places = _dense(X, [j])[:, 0], every
+            yield values, places
     elif is_frame(X):
-        for series, feature in zip(X.get_columns(), features, strict=False):
+        for series, feature in zip(X.get_columns(), features, strict=True):
             if feature.distinct is None:
-                yield series.cast(float).to_numpy(), None
+                yield series.cast(float).to_numpy(), every
     else:
         width = max(1, BLOCK // len(X))
         for start in range(0, X.shape[1], width):  # one pass over the rows for a block of columns
             block = X[:, start : start + width].T.astype(np.float64, order="C")
-            yield from ((column, None) for column in block)
+            yield from ((column, every) for column in block)
 
 
-def _place(feature: Feature, values: Array, zeros: int, outlier: float) -> tuple[Array, bool]:
-    """Set the quartiles of values and a number of zeros; return which of both are outliers."""
+def _measure(feature: Feature, values: Array, mostly_zero: bool, outlier: float) -> Array:
+    """Set the quartiles of a column, and return which values are outliers.
+
+    Zeros beside the values are three quarters of a column that is mostly zero.
+    """
     mean, std, low, high = feature.mean, feature.std, feature.min, feature.max
     assert mean is not None and std is not None and low is not None and high is not None
-    # Of two values the rarer one is no outlier.
-    binary = bool(((values == low) | (values == high)).all()) and not (zeros and low < 0 < high)
-    flags = np.zeros(len(values), bool)
-    zeros_odd = False
-    if std > 0 and not binary:
-        with np.errstate(over="ignore"):
-            flags = np.abs(values - mean) >= outlier * std
-        zeros_odd = bool(zeros and abs(mean) >= outlier * std)
-    count = len(values) + zeros
-    if zeros and 4 * (len(values) + 2) < count:  # fewer than a quarter are not zero
+    if mostly_zero:
         feature.quartile1 = feature.median = feature.quartile3 = 0.0
-    elif count:
-        every = np.concatenate([values, np.zeros(zeros)]) if zeros else values
-        quartiles = np.quantile(every, [0.25, 0.5, 0.75]).tolist()
+    elif len(values):
+        quartiles = np.quantile(values, [0.25, 0.5, 0.75]).tolist()
         feature.quartile1, feature.median, feature.quartile3 = quartiles
-    return flags, zeros_odd
+    # Of two values the rarer one is no outlier.
+    is_binary = ((values == low) | (values == high)).all() and not (mostly_zero and low < 0 < high)
+    if std == 0 or is_binary:
+        return np.zeros(len(values), bool)
+    with np.errstate(over="ignore"):
+        return np.abs(values - mean) >= outlier * std
