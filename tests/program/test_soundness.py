@@ -27,7 +27,7 @@ from pegasos import SDCA, Nystroem, Pegasos, Perceptron
 from pegasos.kernels import Gaussian, Polynomial
 from pegasos.learners.calibration import ISOTONIC, SIGMOID, Calibration, fit_calibration
 from pegasos.learners.one_vs_all import NotFinite
-from pegasos.learners.scaling import BadlyScaled
+from pegasos.learners.warning import BadlyScaled
 from pegasos.program import scoring
 from pegasos.program.errors import BadModel
 from pegasos.program.learning import prepared

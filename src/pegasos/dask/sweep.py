@@ -17,10 +17,9 @@ from pegasos.dask.table import Table, open_table
 from pegasos.dask.tally import FoldPredictors, Scorer, tally
 from pegasos.engine.optimum.passes.passes import Column
 from pegasos.engine.optimum.problem import Optimum
-from pegasos.learners.convergence import CellsNotConverged
 from pegasos.learners.from_passes import predictors, solve, training_lam
 from pegasos.learners.task import column_codes, draw_seed, whole_number
-from pegasos.learners.warning import warn_user
+from pegasos.learners.warning import CellsNotConverged, warn_user
 from pegasos.metrics import Metric
 from pegasos.search.finished import CellSearch
 from pegasos.search.grid import Cell, make_cells

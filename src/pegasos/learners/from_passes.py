@@ -14,10 +14,9 @@ from pegasos.engine.optimum.passes.newton import solve_in_passes
 from pegasos.engine.optimum.passes.passes import MOST_FEATURES, NO_FOLD, Column, Passes
 from pegasos.engine.optimum.problem import Certificate, Intercept, Optimum
 from pegasos.learners.catalogue import ONE_VS_REST
-from pegasos.learners.convergence import NotConverged
 from pegasos.learners.sdca import SDCA
 from pegasos.learners.task import class_weights, column_codes, constant_feature, intercept_of
-from pegasos.learners.warning import warn_user
+from pegasos.learners.warning import NotConverged, warn_user
 
 Array = np.ndarray[Any, Any]
 Chains = Sequence[Sequence[Column]]

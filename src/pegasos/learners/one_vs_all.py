@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import expit, log_expit
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -20,9 +20,8 @@ from pegasos.engine.walk.losses import PROBABILISTIC
 from pegasos.learners.calibration import Calibration
 from pegasos.learners.callbacks import CallbackSupportMixin, reporting, with_callbacks
 from pegasos.learners.catalogue import ONE_VS_ONE, ONE_VS_REST, Declaration
-from pegasos.learners.foreign_names import refuse_foreign_names
 from pegasos.learners.one_vs_one import class_pairs, class_scores, couple_probabilities
-from pegasos.learners.scaling import warn_if_badly_scaled
+from pegasos.learners.parameters import SharedParameters
 from pegasos.learners.task import (
     PRECOMPUTED,
     Task,
@@ -33,6 +32,7 @@ from pegasos.learners.task import (
     is_precomputed,
     open_task,
 )
+from pegasos.learners.warning import warn_if_badly_scaled
 
 if TYPE_CHECKING:  # solvers are imported where a fit starts: predictions need none
     from pegasos.engine.walk.solvers import Solver
@@ -52,6 +52,7 @@ _VECTORS = ("coef_", "dual_coef_", "support_", "support_vectors_", "kernel_")
 _SCORED_AT_ONCE = 1 << 22
 
 
+@dataclass(eq=False)
 class NotFinite(ValueError):  # noqa: N818 - it names the state of the scores
     """Scores of some rows are not finite, although the rows are.
 
@@ -65,9 +66,9 @@ class NotFinite(ValueError):  # noqa: N818 - it names the state of the scores
         Largest squared length of a training row, if it is known.
     """
 
-    def __init__(self, rows: Array, square: float, reach: float | None) -> None:
-        super().__init__(rows, square, reach)
-        self.rows, self.square, self.reach = rows, square, reach
+    rows: Array
+    square: float
+    reach: float | None
 
     @property
     def far_away(self) -> bool:
@@ -94,7 +95,7 @@ def gives_probabilities(estimator: Any) -> bool:
     return True
 
 
-class OneVsAllClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class OneVsAllClassifier(CallbackSupportMixin, ClassifierMixin, SharedParameters):
     """Linear or kernel classifier with a predictor for each class, or one for two classes.
 
     Each learner defines `_learn` and the methods that a search calls: `_check_parameters`,
@@ -120,15 +121,6 @@ class OneVsAllClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     _mark: str | None = None
     #: Largest x·x of a training row (of a precomputed kernel its largest number), if it is known.
     _reach: float | None = None
-
-    def __new__(cls, *args: Any, **params: Any) -> Self:
-        """Refuse parameters of scikit-learn's classifiers that have another name here."""
-        refuse_foreign_names(cls.__name__, params, cls._get_param_names())
-        return super().__new__(cls)
-
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        # NumPy's numbers, as grids pass them, are printed as numbers.
-        return re.sub(r"np\.(?:float|int)\d+\(([^()]*)\)", r"\1", super().__repr__(N_CHAR_MAX))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -214,8 +206,9 @@ class OneVsAllClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 "for other data."
             )
         self.classes_ = classes
-        if not isinstance(X, MappedRows):
-            warn_if_badly_scaled(self, X)
+        takes_steps = self.declaration.tolerance is None
+        if self.kernel is None and takes_steps and not isinstance(X, MappedRows):
+            warn_if_badly_scaled(type(self).__name__, X)
         weights = combined_weights(sample_weight, self.class_weight, classes, codes, X)
         task = open_task(self, X, codes, weights, len(classes))
         if (lam := self._lam_for(task.total_weight)) is not None:
@@ -340,13 +333,7 @@ class OneVsAllClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples, n_classes)
             Probabilities.
         """
-        check_is_fitted(self)
-        if not self.couples_pairs:
-            return self.probabilities_of(self.decision_function(X))
-        scores = self.predictor_scores(X)
-        if self.calibration_ is not None:
-            return self.calibration_.probabilities(scores)
-        return self.own_probabilities(scores)
+        return self._calibrated(self.predictor_scores(X))
 
     def probabilities_of(self, scores: Array) -> Array:
         """Return the class probabilities of rows with these values of `decision_function`.
@@ -355,15 +342,18 @@ class OneVsAllClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         if self.couples_pairs:
             raise ValueError("votes do not determine coupled probabilities: call predict_proba.")
+        return self._calibrated(scores.reshape(len(scores), -1))
+
+    def _calibrated(self, scores: Array) -> Array:
         if self.calibration_ is not None:
             return self.calibration_.probabilities(scores)
-        return probabilities(scores)
+        return self.own_probabilities(scores)
 
     def own_probabilities(self, scores: Array) -> Array:
         """Return probabilities from the logits of the predictors (rows x predictors)."""
         if self.multiclass == ONE_VS_ONE and scores.shape[1] > 1:
             return couple_probabilities(expit(scores))
-        return probabilities(scores[:, 0] if scores.shape[1] == 1 else scores)
+        return probabilities(scores)
 
     def decision_values(self, scores: Array) -> Array:
         """Return one value per class (one in all for two) from scores (... x predictors)."""
@@ -447,7 +437,7 @@ def _largest_square(task: Task) -> float | None:
 
 def probabilities(scores: Array) -> Array:
     """Return σ(score) of each class, normalized over the classes; for two 1 - σ(s) and σ(s)."""
-    if scores.ndim == 1:
+    if scores.ndim == 1 or scores.shape[1] == 1:
         return np.column_stack([expit(-scores), expit(scores)])
     logs = log_expit(scores)  # σ of all of a row's scores may be below the smallest number
     each = np.exp(logs - logs.max(axis=1, keepdims=True))

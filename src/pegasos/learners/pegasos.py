@@ -42,9 +42,6 @@ class Pegasos(PartialFitClassifier, RegularizedClassifier):
         Strength of regularization: λ > 0, SGDClassifier's alpha, or SVC's C, λ = 1/(C Σω); at most
         one of them. Without both, λ is 1e-3 when linear, and with a kernel 1e-4 (hinge) or 1e-5
         (logistic).
-    kernel : None, Kernel, str or callable, default=None
-        None (linear: `coef_`), a kernel object or its name, "precomputed", or a function (X, Z) ->
-        matrix.
     n_iter, epochs : int, optional
         Number of steps, or of passes (m/k steps each); at most one of them. Without both, 20
         epochs.
@@ -65,25 +62,12 @@ class Pegasos(PartialFitClassifier, RegularizedClassifier):
         of the steps (a fraction).
     fit_intercept : bool, default=True
         Add a constant feature, which is regularized (K + 1 with a kernel).
-    class_weight : None, "balanced" or dict, default=None
-        Weights of the classes, which multiply `sample_weight`.
-    checkpoints : list of int, optional
-        Steps at which the predictors are kept for `staged_decision_function`.
     warm_start : bool, default=False
         Continue the last fit: T1 steps and then T2 equal T1 + T2 steps.
-    memory : int or str, optional
-        Bytes (or "2GB") for all arrays of the engine, X excluded; by default half of the memory.
-    random_state : int, RandomState or None, optional
-        Seed of the draws.
+    <Parameters>
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    coef_, intercept_ : ndarray
-        Vectors of a linear model, one per class (one for two classes), and intercepts.
-    support_, support_vectors_, dual_coef_, kernel_
-        Support vectors and their coefficients, with a kernel.
     lam_ : float
         λ.
     n_iter_ : int
@@ -91,8 +75,7 @@ class Pegasos(PartialFitClassifier, RegularizedClassifier):
     loss_curve_, loss_curve_steps_ : ndarray
         Mean loss of the drawn examples before their step (points x columns), and the steps up to
         which these means go.
-    plan_ : Plan
-        Storage and order of the rows.
+    <Attributes>
 
     See Also
     --------
@@ -115,24 +98,13 @@ class Pegasos(PartialFitClassifier, RegularizedClassifier):
     declaration = PEGASOS
     accepts_explicit_draws = True
 
-    loss: str = "hinge"
-    lam: float | None = None
-    kernel: Any = None
     n_iter: int | None = None
     epochs: int | None = None
     _: KW_ONLY
-    C: float | None = None
     batch_size: int = 1
-    sampling: Any = "permutation"
     draws: str = "shared"
     projection: bool = False
     average: bool | float = 0.5
-    fit_intercept: bool = True
-    class_weight: Any = None
-    checkpoints: Any = None
-    warm_start: bool = False
-    memory: Any = None
-    random_state: Any = None
 
     # -- parameters --------------------------------------------------------------------------------
 

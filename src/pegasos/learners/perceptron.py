@@ -29,9 +29,6 @@ class Perceptron(PartialFitClassifier):
 
     Parameters
     ----------
-    kernel : None, Kernel, str or callable, default=None
-        None (linear: `coef_`), a kernel object or its name, "precomputed", or a function (X, Z) ->
-        matrix.
     epochs : int, default=100
         Largest number of passes over the rows.
     learning_rate : float, default=1.0
@@ -43,33 +40,19 @@ class Perceptron(PartialFitClassifier):
         last vector.
     fit_intercept : bool, default=True
         Add a constant feature (K + 1 with a kernel).
-    class_weight : None, "balanced" or dict, default=None
-        Weights of the classes, which multiply `sample_weight`.
-    checkpoints : list of int, optional
-        Epochs at which the predictors are kept for `staged_decision_function`.
     warm_start : bool, default=False
         Continue the last fit: T1 epochs and then T2 equal T1 + T2 epochs.
-    memory : int or str, optional
-        Bytes (or "2GB") for all arrays of the engine, X excluded; by default half of the memory.
-    random_state : int, RandomState or None, optional
-        Seed of the draws.
+    <Parameters>
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    coef_, intercept_ : ndarray
-        Vectors of a linear model, one per class (one for two classes), and intercepts.
-    support_, support_vectors_, dual_coef_, kernel_
-        Support vectors and their coefficients, with a kernel.
     n_iter_ : int
         Number of epochs.
     mistakes_ : ndarray of shape (n_epochs, n_columns)
         Mistakes in each epoch.
     loss_curve_ : ndarray of shape (n_epochs, n_columns)
         Mean of max(0, -y s) over each epoch.
-    plan_ : Plan
-        Storage and order of the rows.
+    <Attributes>
 
     See Also
     --------
@@ -98,12 +81,6 @@ class Perceptron(PartialFitClassifier):
     learning_rate: float = 1.0
     shuffle: bool = True
     average: bool = True
-    fit_intercept: bool = True
-    class_weight: Any = None
-    checkpoints: Any = None
-    warm_start: bool = False
-    memory: Any = None
-    random_state: Any = None
 
     def _check_parameters(self) -> None:
         whole_number("epochs", self.epochs)

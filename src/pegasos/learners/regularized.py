@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -32,8 +33,16 @@ Array = np.ndarray[Any, Any]
 _EIGENVALUE_ROWS = 300
 
 
+@dataclass(eq=False, repr=False)
 class RegularizedClassifier(OneVsAllClassifier):
     """Learner with the parameters loss, lam, C and sampling."""
+
+    loss: str = "hinge"
+    lam: float | None = None
+    kernel: Any = None
+    _: KW_ONLY
+    C: float | None = None
+    sampling: Any = "permutation"
 
     #: Whether `sampling` may be an array of row indices, or a function that returns one.
     accepts_explicit_draws = False
@@ -65,8 +74,7 @@ class RegularizedClassifier(OneVsAllClassifier):
 
     @property
     def _loss(self) -> Loss:
-        name: str = self.loss
-        return LOSSES[LOSS_ALIASES.get(name, name)]
+        return LOSSES[LOSS_ALIASES.get(self.loss, self.loss)]
 
     @property
     def has_probabilities(self) -> bool:

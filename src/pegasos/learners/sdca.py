@@ -17,11 +17,10 @@ from pegasos.engine.walk.draws import Draws
 from pegasos.engine.walk.rules import Method
 from pegasos.learners.catalogue import ONE_VS_ONE, ONE_VS_REST
 from pegasos.learners.catalogue import SDCA as DECLARED
-from pegasos.learners.convergence import NotConverged
 from pegasos.learners.one_vs_one import on_own_rows, split_pairs
 from pegasos.learners.regularized import RegularizedClassifier, has_certificate
 from pegasos.learners.task import Task, check_stops, intercept_of, one_of, positive, whole_number
-from pegasos.learners.warning import warn_user
+from pegasos.learners.warning import NotConverged, warn_user
 
 if TYPE_CHECKING:  # solvers are imported where a fit starts: predictions need none
     from pegasos.engine.optimum.dual_ascent import DualAscent
@@ -48,9 +47,6 @@ class SDCA(RegularizedClassifier):
     lam, C : float, optional
         Strength of regularization: λ > 0, or SVC's C, λ = 1/(C Σω); at most one of them. Without
         both, C = 1.
-    kernel : None, Kernel, str or callable, default=None
-        None (linear: `coef_`), a kernel object or its name ("rbf" and "poly" are SVC's),
-        "precomputed", or a function (X, Z) -> matrix.
     tol : float, default=1e-3
         Relative duality gap at which a predictor stops.
     max_epochs : int, default=1000
@@ -59,8 +55,8 @@ class SDCA(RegularizedClassifier):
         Order of the examples: a new one in each epoch, one for all, that of the rows, or draws with
         replacement.
     finish : bool, default=True
-        Allow other methods than coordinate ascent. Without them, a fit may end above `tol` with a
-        ConvergenceWarning.
+        Allow other methods than coordinate ascent, which start after the last of `checkpoints`.
+        Without them, a fit may end above `tol` with a ConvergenceWarning.
     max_time : float, optional
         Seconds after which a fit returns its current predictors with their true gap, and warns. A
         search has a limit of its own.
@@ -68,30 +64,15 @@ class SDCA(RegularizedClassifier):
         Add a constant feature, which is regularized (K + 1 with a kernel), or with "free" an
         intercept that is not regularized, as in SVC.
     multiclass : {"one-vs-rest", "one-vs-one"}, default="one-vs-rest"
-        With "one-vs-one" each pair of classes has a predictor trained on their rows only, and pairs
-        vote, as in SVC. C_i = ω_i/(λ Σω) is the same for all pairs, with Σω over all rows.
-    class_weight : None, "balanced" or dict, default=None
-        Weights of the classes, which multiply `sample_weight`.
-    checkpoints : list of int, optional
-        Epochs of coordinate ascent at which the predictors are kept for
-        `staged_decision_function`; other methods start after the last of them.
+        With "one-vs-one" each pair of classes (first, second), in lexicographic order, has a
+        predictor trained on their rows only, and pairs vote, as in SVC; scores above 0 are votes
+        for the second. C_i = ω_i/(λ Σω) is the same for all pairs, with Σω over all rows.
     warm_start : bool, default=False
         Start from the last fit, also where C, λ or the weights have changed.
-    memory : int or str, optional
-        Bytes (or "2GB") for all arrays of the engine, X excluded; by default half of the memory.
-    random_state : int, RandomState or None, optional
-        Seed of the draws.
+    <Parameters>
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    coef_, intercept_ : ndarray
-        Vectors of a linear model and intercepts, one per class (one for two classes). One-vs-one
-        has one for each pair (first, second) in lexicographic order; scores above 0 are votes for
-        the second.
-    support_, support_vectors_, dual_coef_, kernel_
-        Support vectors and their coefficients, with a kernel.
     lam_ : float
         λ.
     gap_ : float
@@ -104,8 +85,7 @@ class SDCA(RegularizedClassifier):
         Number of the epoch or round, and means over the predictors of P and D (at most 40 points).
     n_iter_ : int
         Number of epochs, and one for other methods.
-    plan_ : Plan
-        Storage of the rows, and the methods that were used.
+    <Attributes>
 
     See Also
     --------
@@ -128,23 +108,12 @@ class SDCA(RegularizedClassifier):
 
     declaration = DECLARED
 
-    loss: str = "hinge"
-    lam: float | None = None
-    kernel: Any = None
     tol: float = 1e-3
     max_epochs: int = 1000
     _: KW_ONLY
-    C: float | None = None
-    sampling: str = "permutation"
     finish: bool = True
     max_time: float | None = None
-    fit_intercept: bool | str = True
     multiclass: str = ONE_VS_REST
-    class_weight: Any = None
-    checkpoints: Any = None
-    warm_start: bool = False
-    memory: Any = None
-    random_state: Any = None
 
     # -- parameters --------------------------------------------------------------------------------
 

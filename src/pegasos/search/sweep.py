@@ -13,9 +13,8 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 from sklearn.utils.multiclass import check_classification_targets
 
-from pegasos.learners.convergence import CellsNotConverged
 from pegasos.learners.task import draw_seed
-from pegasos.learners.warning import warn_user
+from pegasos.learners.warning import CellsNotConverged, warn_user
 from pegasos.metrics import Metric
 from pegasos.search.finished import FinishedSearch
 from pegasos.search.folds import Problem

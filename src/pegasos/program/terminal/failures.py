@@ -126,8 +126,7 @@ def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 def in_options(problem: Exception) -> str:
     """Return the message of a library error or warning, with command-line options as advice."""
     # Heavy modules, which are loaded already if they raised or warned.
-    from pegasos.learners.convergence import CellsNotConverged, NotConverged
-    from pegasos.learners.scaling import BadlyScaled
+    from pegasos.learners.warning import BadlyScaled, CellsNotConverged, NotConverged
     from pegasos.search.decisions import ScaleWarning
     from pegasos.search.sweep import OutOfTime
 

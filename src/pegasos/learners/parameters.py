@@ -1,0 +1,94 @@
+"""Parameters that all learners share, and names of scikit-learn's that are different here."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
+
+from sklearn.base import BaseEstimator
+
+_FOREIGN_NAMES = {
+    "C": "it has no regularization",
+    "alpha": "use lam, which is SGDClassifier's alpha, or C",
+    "cache_size": "use memory",
+    "coef0": "give the kernel as pegasos.kernels.Polynomial(degree, coef0)",
+    "decision_function_shape": "decision values have one column per class, as with 'ovr'",
+    "degree": "give the kernel as pegasos.kernels.Polynomial(degree, coef0)",
+    "eta0": "Perceptron has learning_rate",
+    "gamma": "give the kernel as pegasos.kernels.Gaussian.from_gamma(gamma)",
+    "kernel": "put pegasos.dask.DaskNystroem before it",
+    "max_iter": "use max_epochs (SDCA), n_iter or epochs (Pegasos), epochs (Perceptron)",
+    "multiclass": "use scikit-learn's OneVsOneClassifier",
+    "n_jobs": "one fit uses all cores; threadpoolctl limits them",
+    "penalty": "the penalty is always the squared L2 norm",
+    "probability": "use SweepCV.calibrate() or CalibratedClassifierCV",
+    "solver": "the method is chosen by the problem",
+}
+
+
+@dataclass(eq=False, repr=False)
+class SharedParameters(BaseEstimator):
+    """Parameters and fitted attributes of all learners.
+
+    The lines of the sections below stand in the documentation of each learner where its docstring
+    has <Parameters> and <Attributes>.
+
+    Parameters
+    ----------
+    kernel : None, Kernel, str or callable, default=None
+        None (linear: `coef_`), a kernel object or its name ("rbf" and "poly" are SVC's),
+        "precomputed", or a function (X, Z) -> matrix.
+    class_weight : None, "balanced" or dict, default=None
+        Weights of the classes, which multiply `sample_weight`.
+    checkpoints : list of int, optional
+        Numbers of steps (Pegasos) or epochs at which the predictors are kept for
+        `staged_decision_function`.
+    memory : int or str, optional
+        Bytes (or "2GB") for all arrays of the engine, X excluded; by default half of the memory.
+    random_state : int, RandomState or None, optional
+        Seed of the draws.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    coef_, intercept_ : ndarray
+        Vectors of a linear model and intercepts, one per class (one for two classes).
+    support_, support_vectors_, dual_coef_, kernel_
+        Support vectors and their coefficients, with a kernel.
+    plan_ : Plan
+        Storage and order of the rows, and the methods of SDCA.
+    """
+
+    _: KW_ONLY
+    fit_intercept: bool | str = True
+    class_weight: Any = None
+    checkpoints: Any = None
+    warm_start: bool = False
+    memory: Any = None
+    random_state: Any = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Insert the shared documentation."""
+        super().__init_subclass__(**options)
+        shared = inspect.getdoc(SharedParameters) or ""
+        text = inspect.cleandoc(cls.__doc__ or "")
+        for section, lines in re.findall(r"(\w+)\n-{4,}\n(.+?)(?=\n\n|$)", shared, re.DOTALL):
+            text = text.replace(f"<{section}>", lines)
+        cls.__doc__ = text
+
+    def __new__(cls, *args: Any, **params: Any) -> Self:
+        """Refuse parameters of scikit-learn's classifiers that have another name here."""
+        foreign = _FOREIGN_NAMES.keys() - cls._get_param_names()
+        for name in params:
+            if name in foreign:
+                raise TypeError(
+                    f"{cls.__name__} has no parameter {name!r}: {_FOREIGN_NAMES[name]}."
+                )
+        return super().__new__(cls)
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        # NumPy's numbers, as grids pass them, are printed as numbers.
+        return re.sub(r"np\.(?:float|int)\d+\(([^()]*)\)", r"\1", super().__repr__(N_CHAR_MAX))
