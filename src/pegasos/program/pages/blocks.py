@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pegasos.program.pages.values import is_number, percent, value_text
+from pegasos.program.pages.vega import Spec
 
+#: Rows of the table behind a chart.
+MOST_ROWS = 1000
 #: Name, value, remark, and the length in 0..1 of a bar below the value, or None.
 Tile = tuple[str, str, str, float | None]
 
@@ -166,6 +169,21 @@ class Chart(Block):
     table: Table | None = None
     layout: str = "full"
 
+    @classmethod
+    def with_rows(
+        cls, name: str, title: str, spec: Spec, caption: str = "", layout: str = "full"
+    ) -> Chart:
+        """Return a chart with its rows as a table, whose columns are those of the tooltip."""
+        hints: list[Spec] = next(
+            each["encoding"]["tooltip"]
+            for each in spec.get("layer", [spec])
+            if "tooltip" in each["encoding"]
+        )
+        listed = [(hint["field"], hint["title"], _form(hint)) for hint in hints]
+        keys = [hint["field"] for hint in hints]
+        rows = [{key: row.get(key) for key in keys} for row in spec["data"]["values"]]
+        return cls(name, title, spec, caption, Table(name, title, listed, rows[:MOST_ROWS]), layout)
+
     def charts(self) -> dict[str, Any]:
         """Return the chart with its title, which the page shows in the caption."""
         return {self.name: {**self.spec, "title": self.title}}
@@ -212,6 +230,13 @@ class Section:
     name: str
     title: str
     blocks: list[Block]
+
+
+def _form(hint: Spec) -> str:
+    """Return the format of a table for a field of a tooltip."""
+    if hint["type"] == "nominal":
+        return "text"
+    return "percent" if str(hint.get("format", "")).endswith("%") else "number"
 
 
 def columns(form: str, **titles: str) -> list[tuple[str, str, str]]:

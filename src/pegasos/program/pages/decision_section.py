@@ -120,9 +120,9 @@ def _reliability(found: CalibrationRecord) -> Chart:
     rows: Rows = [{"p": p, "share": share, "rows": count} for p, share, count in found.bins]
     most = max(max(row["p"], row["share"]) for row in rows)
     limit = next(edge for edge in (0.1, 0.2, 0.3, 0.5, 1.0) if most <= edge or edge == 1.0)
-    shares = columns("percent", p="probability", share="observed frequency")
-    x, y = (_share(key, title, limit) for key, title, _ in shares)
-    hints = tooltip(**{key: (title, ".1%") for key, title, _ in shares}, rows=("rows", ","))
+    titles = {"p": "probability", "share": "observed frequency"}
+    x, y = (_share(key, title, limit) for key, title in titles.items())
+    hints = tooltip(**{key: (title, ".1%") for key, title in titles.items()}, rows=("rows", ","))
     point = {"filled": True, "size": 60, "color": BLUE}
     places = {"x": x, "y": y, "tooltip": hints}
     line = mark("line", places, strokeWidth=2, color=BLUE, point=point)
@@ -133,10 +133,8 @@ def _reliability(found: CalibrationRecord) -> Chart:
     caption = f"Out-of-fold probabilities of {of} in {len(rows)} groups of equally many rows. "
     caption += "Dashed: perfect calibration. "
     caption += f"Brier scores: {'; '.join(briers)}."
-    listed = shares + columns("number", rows="rows")
-    table = Table("reliability", "Probabilities and frequencies", listed, rows)
     spec = chart(rows, diagonal, line, height=300)
-    return Chart("reliability", "Reliability diagram", spec, caption, table, "narrow")
+    return Chart.with_rows("reliability", "Reliability diagram", spec, caption, "narrow")
 
 
 def rate_charts(found: RateCurve) -> dict[str, Spec]:

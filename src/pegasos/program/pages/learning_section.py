@@ -17,8 +17,8 @@ from pegasos.search.anatomy import anatomy
 _LINE: Spec = {"strokeWidth": 2, "point": {"size": 14, "filled": True}}
 #: Ratio of values from which on an axis is logarithmic.
 _WIDE = 10.0
-#: Points of a curve, and rows of its table.
-_POINTS, _ROWS = 300, 1000
+#: Points of a curve.
+_POINTS = 300
 
 
 def learning_blocks(estimator: Any) -> list[Block]:
@@ -74,9 +74,7 @@ def _rows(**lists: list[Any]) -> Rows:
 
 def _curve(place: int, rows: Rows, what: str, unit: str, caption: str = "") -> Chart:
     name, title = f"curve-{place}", what[0].upper() + what[1:]
-    listed = columns("number", x=unit, y=what, bound="certified lower bound")
-    table = Table(name, title, listed, rows[:_ROWS])
-    return Chart(name, title, curve_chart(rows, unit, what), caption, table, "half")
+    return Chart.with_rows(name, title, curve_chart(rows, unit, what), caption, "half")
 
 
 def _certificates(estimator: Any, learner: Any) -> list[Block]:

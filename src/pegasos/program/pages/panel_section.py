@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from pegasos.program.pages import vega
 from pegasos.program.pages.blocks import Block, Chart, Panel, Text
 from pegasos.program.pages.data_section import Images, RowValues
 from pegasos.program.pages.grid import Grid
 from pegasos.program.pages.labeled_rows import LabeledRows, dense
 from pegasos.program.pages.values import unbroken
-from pegasos.program.pages.vega import Spec, chart, either, mark, number, tooltip, word
+from pegasos.program.pages.vega import Spec, either, number, tooltip, word
 from pegasos.program.pages.wording import score_text
 from pegasos.program.records.runs import CellRecord, SearchRecord, best_of_families
 
@@ -211,15 +212,12 @@ def confusion_chart(flat: list[int], names: list[str], rates: bool = False) -> S
     ticks = {"labelLimit": 90, "labels": classes <= 50, "ticks": classes <= 50}
     tilted = {**ticks, "labelAngle": 0 if classes <= 12 else -60}
     x = word("given", "gr", title="predicted", axis=tilted)
-    places = {"x": x, "y": word("true", "tr", title="true", axis=ticks)}
+    places: Spec = {"x": x, "y": word("true", "tr", title="true", axis=ticks)}
     # Small rates are close to the background, so that dark pages have no bright spots.
     scale = {"type": "sqrt", "domain": [0, 1], "range": [0.06, 1]}
-    hints = tooltip(true="true", given="predicted", shown="rows")
-    shade: Spec = {**places, "opacity": number("rate", scale=scale, legend=None)}
-    shade |= {"tooltip": hints, "description": word("shown")}
+    places["tooltip"] = tooltip(true="true", given="predicted", shown="rows")
+    shade = {"opacity": number("rate", scale=scale, legend=None), "color": {"value": "#0b5fa5"}}
+    shade["description"] = word("shown")
     ink = either("datum.rate > 0.2", "#fff", "currentColor")
-    layers = [
-        mark("rect", shade, color="#0b5fa5"),
-        mark("text", {**places, "text": word("label"), "color": ink}, fontSize=11, aria=False),
-    ]
-    return chart(rows, *layers[: 2 if classes <= 20 else 1], width=[step], height=[step])
+    label = word("label") if classes <= 20 else None
+    return vega.heatmap(rows, places, shade, ink, label, width=[step], height=[step])

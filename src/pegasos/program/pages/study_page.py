@@ -119,14 +119,15 @@ def figure_blocks(figure: Figure, name: str) -> list[Block]:
             for row in figure.rows
         ]
         return [Gallery(figure.title, (height, width), pictures)]
-    titles = {str(key): str(key) for row in figure.rows for key in row}
-    table = Table(name, figure.title, columns("number", **titles), figure.rows)
     if figure.kind == "table":
+        titles = {str(key): str(key) for row in figure.rows for key in row}
+        table = Table(name, figure.title, columns("number", **titles), figure.rows)
         return [table, *([Text(figure.caption, small=True)] if figure.caption else [])]
-    spec = {"heatmap": _heatmap, "lines": _lines, "bars": _bars, "points": _points}[figure.kind]
+    if figure.kind == "points":
+        return [Chart(name, figure.title, _points(figure), figure.caption)]
+    spec = {"heatmap": _heatmap, "lines": _lines, "bars": _bars}[figure.kind](figure)
     layout = "half" if figure.kind == "heatmap" else "full"
-    behind = None if figure.kind == "points" else table
-    return [Chart(name, figure.title, spec(figure), figure.caption, behind, layout)]
+    return [Chart.with_rows(name, figure.title, spec, figure.caption, layout)]
 
 
 def _heatmap(figure: Figure) -> Spec:
