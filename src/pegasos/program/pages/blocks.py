@@ -130,11 +130,10 @@ class Table(Block):
 
     def as_csv(self) -> str:
         """Return the table as CSV, numbers with all digits."""
+        lines = [[title for _, title, _ in self.columns]]
+        lines += [[row.get(key) for key, _, _ in self.columns] for row in self.rows]
         file = io.StringIO()
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([title for _, title, _ in self.columns])
-        # The writer leaves None empty.
-        writer.writerows([[row.get(key) for key, _, _ in self.columns] for row in self.rows])
+        csv.writer(file, lineterminator="\n").writerows(lines)  # which leaves None empty
         return file.getvalue()
 
     def as_markdown(self) -> str:

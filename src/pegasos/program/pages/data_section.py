@@ -143,8 +143,8 @@ def _correlations(ranked: Separation) -> list[Block]:
     looks = vega.signed("r", 1.0)
     places["tooltip"] = tooltip(one="feature", two="and", r=("r", ".2f"))
     ink, label = either("abs(datum.r) > 0.7", "#fff", "currentColor"), number("r", format=".1f")
-    step, size = [44 if len(names) <= 12 else 24], {"text": {"fontSize": 9}}
-    more: Spec = {"width": step, "height": step, "transform": looks["transform"], "config": size}
+    step = [44 if len(names) <= 12 else 28]
+    more: Spec = {"width": step, "height": step, "transform": looks["transform"]}
     spec = vega.heatmap(rows, places, looks["encoding"], ink, label, **more)
     return [Chart.with_rows("correlations", "Correlations of features", spec, caption)]
 

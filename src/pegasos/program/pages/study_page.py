@@ -17,7 +17,6 @@ from pegasos.program.pages.blocks import (
     Tiles,
     columns,
 )
-from pegasos.program.pages.learning_section import times
 from pegasos.program.pages.page import Page
 from pegasos.program.pages.values import count, duration, percent
 from pegasos.program.pages.vega import Rows, Spec, chart, either, mark, number, tooltip, word
@@ -156,12 +155,21 @@ def _heatmap(figure: Figure) -> Spec:
 
 
 def _lines(figure: Figure) -> Spec:
-    names = {"x": figure.x, "y": figure.y}
+    """Return lines over numbers."""
     rows: Rows = [
-        {**{key: row[own] for key, own in names.items()}, "line": str(row[figure.color])}
+        {"x": row[figure.x], "y": row[figure.y], "line": str(row[figure.color])}
         for row in figure.rows
     ]
-    return times(rows, figure.x, figure.y, figure.color)
+    x, y = (
+        vega.quantity(name, title, [row[name] for row in rows])
+        for name, title in (("x", figure.x), ("y", figure.y))
+    )
+    legend = {"labelLimit": 220, "orient": "top", "columns": 2}
+    color = word("line", title=figure.color, scale={"range": vega.CLASSES}, legend=legend)
+    hints = tooltip(line=figure.color, x=(figure.x, ","), y=(figure.y, ".4~g"))
+    line = {"x": x, "y": y, "color": color, "tooltip": hints}
+    point = {"size": 40, "filled": True}
+    return chart(rows, mark("line", line, strokeWidth=2, point=point), height=260)
 
 
 def _bars(figure: Figure) -> Spec:
