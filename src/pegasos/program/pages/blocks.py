@@ -130,7 +130,7 @@ class Table(Block):
 
     def as_csv(self) -> str:
         """Return the table as CSV, numbers with all digits."""
-        lines = [[title for _, title, _ in self.columns]]
+        lines: list[list[Any]] = [[title for _, title, _ in self.columns]]
         lines += [[row.get(key) for key, _, _ in self.columns] for row in self.rows]
         file = io.StringIO()
         csv.writer(file, lineterminator="\n").writerows(lines)  # which leaves None empty

@@ -139,7 +139,7 @@ def _correlations(ranked: Separation) -> list[Block]:
     ]
     total = len(ranked.names)
     caption = "" if len(names) == total else f"{len(names)} of {total} features."
-    places = {"x": _names("one", "a", 110, labelAngle=-60), "y": _names("two", "b", 110)}
+    places: Spec = {"x": _names("one", "a", 110, labelAngle=-60), "y": _names("two", "b", 110)}
     looks = vega.signed("r", 1.0)
     places["tooltip"] = tooltip(one="feature", two="and", r=("r", ".2f"))
     ink, label = either("abs(datum.r) > 0.7", "#fff", "currentColor"), number("r", format=".1f")

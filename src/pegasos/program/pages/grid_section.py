@@ -233,7 +233,7 @@ def lines(grid: Grid, points: list[Point], along: Axis, other: Axis | None) -> S
         for row in rows:
             row["low"] = max(row["low"], row["value"] / 10)
     legend = {"symbolType": "stroke", "labelLimit": 230, "columns": 1}
-    named = {"title": None, "legend": None}
+    named: Spec = {"title": None, "legend": None}
     if other is not None:
         named = {"title": other.title, "legend": legend}
     at["color"] = word("y", "yr", scale={"scheme": "viridis"}, **named)

@@ -193,5 +193,5 @@ def confusion_chart(flat: list[int], names: list[str], rates: bool = False) -> S
     shade = {"opacity": number("rate", scale=scale, legend=None), "color": {"value": "#0b5fa5"}}
     shade["description"] = word("shown")
     ink = either("datum.rate > 0.2", "#fff", "currentColor")
-    label = word("label") if classes <= 20 else None
-    return vega.heatmap(rows, places, shade, ink, label, width=[step], height=[step])
+    texts = word("label") if classes <= 20 else None
+    return vega.heatmap(rows, places, shade, ink, texts, width=[step], height=[step])
