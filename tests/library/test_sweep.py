@@ -609,6 +609,16 @@ def test_a_single_split_is_enough():
     assert sweep.advice_ == []
 
 
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_probabilities_where_training_rows_of_a_fold_lack_a_class(loss: str) -> None:
+    codes = np.append(99, y[1:])  # a class of one row
+    sweep = SweepCV(SDCA(loss), {"lam": [1e-2, 1e-1]}, cv=KFold(3)).fit(X, codes)
+    p = sweep.out_of_fold_answers(sweep.best_index_).probabilities
+    assert p.shape == (len(X), 5)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    assert 0 < sweep.out_of_fold_metric("log-loss").value < np.inf
+
+
 def test_simpler_means_smoother() -> None:
     """Never a smaller λ on the same kernel, nor a narrower kernel, nor another model."""
     from pegasos.search.advice import complexity

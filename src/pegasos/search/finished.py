@@ -66,9 +66,8 @@ class CellSearch(Connected, GridSearchCV):
 class FinishedSearch(CellSearch):
     """Search that has kept out-of-fold predictions, and computes estimates from them."""
 
-    #: Errors of each complete cell (cells x rows, -1: not tested), and the place of each cell.
-    _wrong: Array
-    _position: dict[int, int]
+    #: Whether each cell has all folds.
+    _complete: Array
     #: Test rows and their scores, by leading cell and fold.
     _scores: dict[int, dict[int, tuple[Array, Array]]]
     #: Classes, the code of each row, and the threshold of the choice (0: none).
@@ -104,11 +103,11 @@ class FinishedSearch(CellSearch):
         check_is_fitted(self, "cv_results_")
         if X is not None:
             return held_out(self.best_estimator_.predict(X) != np.asarray(y))
-        tested = (self._wrong >= 0).all(axis=0)
         is_error = self.multimetric_ or measure_of(self.scoring).name == "error"
         by_error = is_error or not hasattr(self, "best_index_")
-        cells = slice(None) if by_error else [self._position[self.best_index_]]
-        return bootstrap_choice(self._wrong[cells][:, tested] > 0, rounds=rounds)
+        labels = self.labels_[self._complete if by_error else [self.best_index_]]
+        tested = (labels >= 0).all(axis=0)
+        return bootstrap_choice(labels[:, tested] != self._truth[tested], rounds=rounds)
 
     def mcnemar_p_value(self, first: int, second: int) -> float:
         """Test whether two cells err equally often, by the exact McNemar test.
@@ -124,9 +123,9 @@ class FinishedSearch(CellSearch):
             Two-sided p-value, from their out-of-fold predictions.
         """
         check_is_fitted(self, "cv_results_")
-        one, two = self._wrong[self._position[first]], self._wrong[self._position[second]]
-        tested = (one >= 0) & (two >= 0)
-        return mcnemar(one[tested] > 0, two[tested] > 0)
+        labels = self.labels_[[first, second]]
+        tested = (labels >= 0).all(axis=0)
+        return mcnemar(*(labels[:, tested] != self._truth[tested]))
 
     # -- out-of-fold predictions -------------------------------------------------------------------
 
@@ -134,8 +133,6 @@ class FinishedSearch(CellSearch):
         """Return the tested rows, and the scores of a leading cell's predictors for them."""
         check_is_fitted(self, "cv_results_")
         parts = list(self._scores.get(cell, {}).values())
-        if len({values.shape[1] for _, values in parts}) > 1:
-            parts = [(test, self._for_all_classes(cell, test, values)) for test, values in parts]
         if len(parts) < self.n_splits_ or len({values.shape[1] for _, values in parts}) != 1:
             raise ValueError(
                 f"the scores of cell {cell} were not kept in every fold: only those of leading "
@@ -145,23 +142,6 @@ class FinishedSearch(CellSearch):
         tested, scores = (np.concatenate(each)[::-1] for each in zip(*parts, strict=True))
         rows, last = np.unique(tested, return_index=True)
         return rows, scores[last]
-
-    def _for_all_classes(self, cell: int, test: Array, values: Array) -> Array:
-        """Return scores of a fold with a column for every class.
-
-        A class that is absent from the fold's training rows gets a low score. Scores of pairs of
-        classes are returned unchanged.
-        """
-        train = np.ones(len(self._truth), dtype=bool)
-        train[test] = False
-        codes = np.unique(self._truth[train])
-        if len(codes) == 2 and values.shape[1] == 1:
-            values = np.column_stack([-values[:, 0], values[:, 0]])
-        if self.cells_[cell].learner.couples_pairs or values.shape[1] != len(codes):
-            return values
-        found = np.full((len(values), len(self._classes)), min(-1.0, float(values.min())))
-        found[:, codes] = values
-        return found
 
     def out_of_fold_scores(self, cell: int) -> Array:
         """Return out-of-fold decision values of a leading cell.
@@ -195,9 +175,9 @@ class FinishedSearch(CellSearch):
         codes : ndarray of shape (n_tested,)
             Positions of their classes in the sorted classes.
         """
-        tested, scores = self._predictor_scores(self.best_index_)
-        values = self.cells_[self.best_index_].learner.decision_values(scores)
-        return values[:, 0] if values.shape[1] == 1 else values, self._truth[tested]
+        values = self.out_of_fold_scores(self.best_index_)
+        tested = self.labels_[self.best_index_] >= 0
+        return (values[:, 0] if values.shape[1] == 1 else values)[tested], self._truth[tested]
 
     def out_of_fold_answers(self, cell: int, probable: bool = True) -> Answers:
         """Return labels, scores and probabilities of a leading cell for the rows it was tested on.

@@ -36,8 +36,7 @@ class Cell:
     def of(cls, number: int, estimator: Any, params: dict[str, Any]) -> Cell:
         """Return the cell of an estimator with other parameters."""
         candidate = clone(estimator).set_params(**clone(params, safe=False))
-        parts = anatomy(candidate)
-        return cls(number, params, candidate, parts, Setting.read(parts))
+        return cls(number, params, candidate, anatomy(candidate), Setting.of(candidate))
 
     def replace(self, params: dict[str, Any]) -> Cell:
         """Return the cell with other values of some parameters."""

@@ -150,8 +150,23 @@ class Table:
         for number, row in enumerate(self._results):
             for fold, each in enumerate(row):
                 if each is not None and "scores" in each:
-                    kept = self._splits[fold][1], each["scores"]
-                    found.setdefault(number, {})[fold] = kept
+                    train, test = self._splits[fold]
+                    kept = self._for_all_classes(number, train, each["scores"])
+                    found.setdefault(number, {})[fold] = test, kept
+        return found
+
+    def _for_all_classes(self, cell: int, train: Array, scores: Array) -> Array:
+        """Return scores with a low column for each class that the training rows lack.
+
+        Scores of pairs of classes are returned unchanged.
+        """
+        codes = np.unique(self.problem.codes[train])
+        wide = np.column_stack([-scores, scores]) if scores.shape[1] == 1 else scores
+        is_complete = len(codes) == len(self._classes)
+        if is_complete or wide.shape[1] != len(codes) or self.cells[cell].learner.couples_pairs:
+            return scores
+        found = np.full((len(wide), len(self._classes)), min(-1.0, float(wide.min())))
+        found[:, codes] = wide
         return found
 
     @property

@@ -1,6 +1,6 @@
 """Setting: the identity of a cell for stores, tables of results, charts and reproduction.
 
-Settings are equal if they mean the same fit. They are printed for people, and never parsed.
+Settings are equal if they mean the same fit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from pegasos.engine.kernels.base import DistanceKernel, Kernel
 from pegasos.engine.kernels.standard import KERNELS, as_kernel
 from pegasos.learners.catalogue import MODELS, Declaration, learner_class, model_of
-from pegasos.search.anatomy import Anatomy, anatomy
+from pegasos.search.anatomy import anatomy
 
 #: Parameters of learners that change no result of a cell.
 _WITHOUT_EFFECT = ("checkpoints", "client", "max_time", "memory", "random_state", "warm_start")
@@ -100,29 +100,19 @@ class Setting:
     @classmethod
     def of(cls, estimator: Any) -> Setting:
         """Return the setting of an estimator, fitted or not."""
-        return cls.read(anatomy(estimator))
-
-    @classmethod
-    def read(cls, parts: Anatomy) -> Setting:
-        """Return the setting of an estimator from its anatomy."""
         from pegasos.learners.task import is_precomputed
 
-        learner = parts.learner
+        parts = anatomy(estimator)
+        learner, declaration = parts.learner, parts.learner.declaration
         learner._check_parameters()
-        declaration, fresh = learner.declaration, type(learner)()
         excluded = {*_WITHOUT_EFFECT, *declaration.shared, *declaration.stops, "kernel", "loss"}
-        options = {
-            name: freeze(value)
-            for name, value in learner.get_params(deep=False).items()
-            if name not in excluded and freeze(value) != freeze(getattr(fresh, name))
-        }
+        options = [each for each in _given(learner) if each[0] not in excluded]
         kernel = learner.kernel
         kernel = kernel if is_precomputed(kernel) else freeze(as_kernel(kernel))
         preparation = tuple((stage.name, freeze(stage.part)) for stage in parts.stages)
-        name, stop = model_of(learner).name, Stop(*learner._stop)
         strength = dict([] if learner._strength is None else [learner._strength])
-        given = (stop, tuple(sorted(options.items())), preparation)
-        return cls(name, kernel, strength.get("lam"), *given, strength.get("C"))
+        given = (Stop(*learner._stop), tuple(options), preparation, strength.get("C"))
+        return cls(model_of(learner).name, kernel, strength.get("lam"), *given)
 
     @property
     def declaration(self) -> Declaration:
@@ -221,9 +211,7 @@ def _given(estimator: Any) -> Iterator[tuple[str, Any]]:
     ignored = {DropOutliers: "estimator", Nystroem: "memory"}.get(type(estimator))
     for name, value in sorted(estimator.get_params(deep=False).items()):
         default = signature[name].default if name in signature else None
-        if name != ignored and (
-            default is inspect.Parameter.empty or freeze(value) != freeze(default)
-        ):
+        if name != ignored and freeze(value) != freeze(default):
             yield name, freeze(value)
 
 

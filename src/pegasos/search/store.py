@@ -27,6 +27,10 @@ Array = np.ndarray[Any, Any]
 #: Version of the algorithms, raised whenever the same seed gives another result.
 ALGORITHMS = 10
 _FILE = "sweep.sqlite"
+_TABLES = (
+    "question (name TEXT PRIMARY KEY, value TEXT)",
+    "cells (params TEXT, fold INTEGER, head TEXT, arrays BLOB, PRIMARY KEY (params, fold))",
+)
 #: Seconds to wait for another process that writes to the same store.
 _PATIENCE = 60.0
 _BUSY = (errno.EBUSY, "another process has been writing to it for a minute: wait for it")
@@ -83,11 +87,8 @@ def failing_clearly(path: Path) -> Iterator[None]:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
         fault = _FAULTS.get(code, _DAMAGED)
         with contextlib.suppress(OSError):
-            if (
-                fault[0] in (errno.EIO, errno.EACCES)
-                and shutil.disk_usage(path.parent).free < _ROOM
-            ):
-                fault = _FULL
+            is_full = shutil.disk_usage(path.parent).free < _ROOM
+            fault = _FULL if is_full and fault[0] in (errno.EIO, errno.EACCES) else fault
         raise StoreFailure(*fault, path, error) from error
     except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
         raise StoreFailure(*_DAMAGED, path, error) from error
@@ -113,26 +114,17 @@ class Store:
     """
 
     def __init__(self, folder: str | Path, question: dict[str, str]) -> None:
-        self.folder = Path(folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self.path = self.folder / _FILE
+        self.path = Path(folder) / _FILE
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         with failing_clearly(self.path):
             self._connection = _connect(self.path)
-            self._connection.execute("PRAGMA journal_mode=WAL")
-            self._connection.execute("PRAGMA synchronous=NORMAL")
-            with self._transaction():  # of two processes that start together one writes it
-                for table in (
-                    "question (name TEXT PRIMARY KEY, value TEXT)",
-                    "cells (params TEXT, fold INTEGER, head TEXT, arrays BLOB, "
-                    "PRIMARY KEY (params, fold))",
-                ):
-                    self._connection.execute(f"CREATE TABLE IF NOT EXISTS {table}")
-                asked = "INSERT INTO question VALUES (?, ?)"
-                if not (known := _question(self._connection)):
-                    self._connection.executemany(asked, question.items())
-        different = [name for name in question if known and known.get(name) != question[name]]
+            with self._connection:  # of two processes that start together one writes it
+                asked = "INSERT OR IGNORE INTO question VALUES (?, ?)"
+                self._connection.executemany(asked, question.items())
+            known = dict(self._connection.execute("SELECT name, value FROM question"))
+        different = [name for name in question if known[name] != question[name]]
         if different:
-            raise OtherQuestion(self.folder, different)
+            raise OtherQuestion(self.path.parent, different)
 
     @staticmethod
     def recorded_seed(folder: str | Path) -> int | None:
@@ -141,20 +133,9 @@ class Store:
         if not path.exists():
             return None
         with failing_clearly(path), contextlib.closing(_connect(path)) as connection:
-            has_tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-            seed = _question(connection).get("seed") if has_tables else None
-            return None if seed is None else int(seed)
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._connection.execute("COMMIT")
-        except BaseException:
-            if self._connection.in_transaction:  # SQLite rolls back by itself on a full disk
-                self._connection.execute("ROLLBACK")
-            raise
+            asked = "SELECT value FROM question WHERE name = 'seed'"
+            found = connection.execute(asked).fetchone()
+            return None if found is None else int(found[0])
 
     def load(self, params: str, fold: int) -> dict[str, Any] | None:
         """Return the stored result of a cell on a fold, or None."""
@@ -165,7 +146,7 @@ class Store:
                 return None
             found: dict[str, Any] = json.loads(row[0])
             with np.load(io.BytesIO(row[1]), allow_pickle=False) as arrays:
-                return {**found, **{name: arrays[name] for name in arrays.files}}
+                return {**found, **arrays}
 
     def save(self, cells: Iterable[tuple[str, int, dict[str, Any]]]) -> None:
         """Save results together, all or none."""
@@ -176,7 +157,7 @@ class Store:
             buffer = io.BytesIO()
             np.savez(buffer, allow_pickle=False, **arrays)
             rows.append((params, fold, json.dumps(head), buffer.getvalue()))
-        with failing_clearly(self.path), self._transaction():
+        with failing_clearly(self.path), self._connection:
             asked = "INSERT OR REPLACE INTO cells VALUES (?, ?, ?, ?)"
             self._connection.executemany(asked, rows)
 
@@ -186,12 +167,14 @@ class Store:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    options: Any = {"check_same_thread": False, "isolation_level": None}
-    return sqlite3.connect(path, timeout=_PATIENCE, **options)
-
-
-def _question(connection: sqlite3.Connection) -> dict[str, str]:
-    return dict(connection.execute("SELECT name, value FROM question"))
+    """Open the file, and make its tables if it is new."""
+    options: Any = {"check_same_thread": False, "isolation_level": "IMMEDIATE"}
+    connection = sqlite3.connect(path, timeout=_PATIENCE, **options)
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=NORMAL")
+    for table in _TABLES:
+        connection.execute(f"CREATE TABLE IF NOT EXISTS {table}")
+    return connection
 
 
 def fingerprint(*values: Any) -> str:

@@ -222,7 +222,7 @@ class SweepCV(FinishedSearch):
         results["mean_support_vectors"] = table.support.mean(axis=1)
         results["mean_gap"] = table.gaps.mean(axis=1)
         self.cells_, self.settings_ = cells, [cell.setting for cell in cells]
-        self.labels_, self._scores = table.labels, table.scores
+        self.labels_, self._scores, self._complete = table.labels, table.scores, complete
         self._classes, self._truth, self._cut = table.problem.classes, codes, 0.0
         for stale in ("calibrated_", "threshold_", "scale_warning_"):
             self.__dict__.pop(stale, None)
@@ -231,9 +231,6 @@ class SweepCV(FinishedSearch):
         if callable(self.scoring) and self.multimetric_:
             self._check_refit_for_multimetric(first)
             metric = self.refit
-        wrong = np.where(self.labels_ < 0, -1, self.labels_ != codes)
-        self._wrong = wrong[complete].astype(np.int8)
-        self._position = {int(number): row for row, number in enumerate(np.flatnonzero(complete))}
         self._choose_best(cells, results, metric)
         late = int((table.gaps > table.tolerances[:, None]).any(axis=1).sum())
         if late:
