@@ -168,9 +168,6 @@ def test_advice_on_scaling():
     )
     words = "Scaling: --scale normalize, which is the default for pixels, here 0 to 16"
     assert words in said(describe(load_set("digits")))
-    digits = load_set("digits")
-    digits.image, digits.X = None, digits.X / 3
-    assert "Scaling: none; the features share one range" in said(describe(digits))
     assert "standardize, which is the default; x1 lies far from zero (99.9 ± 0.974)" in said(
         describe(dataset(random.normal([100, 0], 1, (99, 2))))
     )

@@ -76,22 +76,22 @@ def load_or_outline(
 
     With `encoded`, its one-hot columns must fit, too.
     """
-    found = too_large(source, reading, memory, labelled=labelled)
+    options = read_options(reading, memory, labelled)
+    found = _outline_of_large(source, options)
     if found is not None:
         return found
     try:
         dataset = load(source, reading, memory, labelled)
     except TooLarge:
-        found = too_large(source, reading, memory, sure=True, labelled=labelled)
+        found = _outline_of_large(source, options, sure=True)
         if found is None:
             raise
         return found
     needed = _encoded_bytes(dataset) if encoded else 0
-    if needed > read_options(reading, memory).allowed():
-        found = too_large(source, reading, memory, sure=True, labelled=labelled)
-        if found is not None:
-            return replace(found, bytes=needed, notes=[])  # notes were printed by load
-    return dataset
+    if needed > options.allowed():
+        found = _outline_of_large(source, options, sure=True)
+    # notes were printed by load
+    return dataset if found is None else replace(found, bytes=needed, notes=[])
 
 
 def _encoded_bytes(dataset: Dataset) -> int:
@@ -137,20 +137,13 @@ def load_named(source: str, reading: ReadingOptions) -> Dataset:
     return load_set(source, fetch=reading.fetch)
 
 
-def too_large(
-    source: str,
-    reading: ReadingOptions,
-    memory: str | None = None,
-    sure: bool = False,
-    labelled: bool = True,
-) -> Outline | None:
+def _outline_of_large(source: str, options: ReadOptions, sure: bool = False) -> Outline | None:
     """Return the outline of a table that does not fit into memory, if it can be read twice.
 
     Its first rows predict the size; `sure` says that it was tried.
     """
     if source in SETS or source == "-":
         return None
-    options = read_options(reading, memory, labelled)
     try:
         length = sum(path.stat().st_size for path in files_of(source) or [Path(source)])
     except (OSError, ValueError):
@@ -183,7 +176,6 @@ class Split:
     train: Array
     test: Array
     kind: str
-    seed: int
     test_size: float | None
 
 
@@ -193,33 +185,31 @@ def split_rows(dataset: Dataset, test_size: float | None, seed: int) -> Split:
     The share is drawn by class, or by group if there are groups. At least two classes must be
     among the training rows.
     """
-    rows = np.arange(len(dataset))
+    rows, own = np.arange(len(dataset)), dataset.test
     for question in rare_classes(Counter(label_texts(dataset.labels).tolist())):
         console.say(question)
-    if dataset.test is not None and test_size is None:
-        own = rows[~dataset.test], rows[dataset.test]
-        split = Split(*own, "the file's own test group", seed, test_size)
+    if own is not None and test_size is None:
+        train, test, kind = rows[~own], rows[own], "the file's own test group"
     else:
-        if dataset.test is not None:
+        if own is not None:
             console.say(
                 "note: --test-size sets rows aside among the file's training rows; "
                 "its own test group takes no part in learning."
             )
-            rows = rows[~dataset.test]
-        share = USUAL_TEST_SIZE if test_size is None else test_size
-        train, test, kind = rows, rows[:0], "none set aside"
-        if share:
-            train, test, kind = _draw(dataset, rows, share, seed)
-        split = Split(np.sort(train), np.sort(test), kind, seed, share)
-    classes, count = np.unique(dataset.labels[split.train]), len(split.train)
+            rows = rows[~own]
+        test_size = USUAL_TEST_SIZE if test_size is None else test_size
+        train, test, kind = _draw(dataset, rows, test_size, seed)
+    classes, count = np.unique(dataset.labels[train]), len(train)
     if len(classes) < 2:
         only = f"{count} training rows, all of" if count > 1 else "one training row, of"
         remedy = "two are needed. Give more rows, or a smaller --test-size."
         raise BadData(f"{dataset.name}: {only} class {plain(classes[0])!r}; {remedy}")
-    return split
+    return Split(np.sort(train), np.sort(test), kind, test_size)
 
 
 def _draw(dataset: Dataset, rows: Array, share: float, seed: int) -> tuple[Array, Array, str]:
+    if not share:
+        return rows, rows[:0], "none set aside"
     if dataset.groups is not None:
         groups = dataset.groups[rows]
         if len(np.unique(groups)) < 2:

@@ -140,13 +140,9 @@ def _advise_scaling(found: Description, image: bool) -> str:
         return f"--scale none, which is the default: {why}, and centering would fill them"
     if not numbers:
         return "none; there are no numbers that vary"
-    low, high = min(f.min or 0.0 for f in numbers), max(f.max or 0.0 for f in numbers)
-    # Pixels: many columns, nearly all with the lowest value, most with nearly the highest.
-    reach = sum((f.max or 0.0) - low >= 0.5 * (high - low) for f in numbers)
-    begin = sum(f.min == low for f in numbers)
-    many = len(numbers) >= 16
-    if image or (many and begin >= 0.9 * len(numbers) and reach >= 0.5 * len(numbers)):
-        return f"none; the {'pixels' if image else 'features'} share one range, {low:g} to {high:g}"
+    if image:
+        low, high = min(f.min or 0.0 for f in numbers), max(f.max or 0.0 for f in numbers)
+        return f"none; the pixels share one range, {low:g} to {high:g}"
     default = "--scale standardize, which is the default;"
     narrow, wide = (pick(numbers, key=lambda f: f.std or 0.0) for pick in (min, max))
     factor = (wide.std or 0.0) / (narrow.std or 1.0)
