@@ -19,8 +19,7 @@ from pegasos import SDCA
 from pegasos.engine.runtime.interruption import Interrupted
 from pegasos.program.datasets import load_or_outline
 from pegasos.program.learning import passes, streamed
-from pegasos.program.learning.preparation import fitted_pipeline
-from pegasos.program.learning.prepared import TEST, TRAINING, prepared
+from pegasos.program.learning.prepared import TEST, TRAINING, fitted_pipeline, prepared
 from pegasos.program.learning.streamed import StreamedTable
 from pegasos.program.learning.tables import Steps
 from pegasos.program.records.codec import load as load_record

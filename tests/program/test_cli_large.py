@@ -11,7 +11,7 @@ import pytest
 
 import pegasos
 from command_line import call, fine, messy, numbers
-from pegasos.program.learning import preparation, streamed
+from pegasos.program.learning import prepared, streamed
 from pegasos.program.pipelines import make_recipe, scaler_of
 from pegasos.program.tables.block_statistics import Moments
 from pegasos.program.tables.read_options import ReadOptions
@@ -255,8 +255,8 @@ def test_steps_before_the_learner_are_fitted_to_a_sample(
     columns = [column for column in frame.columns if column != "species"]
     row = sum(8 if frame[name].dtype.is_numeric() else 32 for name in columns)
     monkeypatch.setattr(streamed, "SAMPLE_BYTES", 300 * row)
-    monkeypatch.setattr(preparation, "_NUMBERS", 1)
-    monkeypatch.setattr(preparation, "_LEAST_ROWS", 20)
+    monkeypatch.setattr(prepared, "_NUMBERS", 1)
+    monkeypatch.setattr(prepared, "_LEAST_ROWS", 20)
     folder = _written(frame, "csv")
     answer = fine("train", folder, "--memory", "15kB", "-o", "large.model", "--test-size", 0)
     assert "scales, medians and categories come from a sample of 300 rows" in answer.err

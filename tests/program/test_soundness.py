@@ -31,7 +31,7 @@ from pegasos.learners.warning import BadlyScaled
 from pegasos.program import scoring
 from pegasos.program.errors import BadModel
 from pegasos.program.learning import prepared
-from pegasos.program.learning.fitting import fit_to_files
+from pegasos.program.learning.row_files import fit_to_files
 
 RANDOM = np.random.default_rng(0)
 

@@ -20,12 +20,12 @@ from pegasos.learners.catalogue import MODELS, SDCA, make_learner, model_of
 from pegasos.metrics import measure_of
 from pegasos.nystroem import Nystroem
 from pegasos.program.learning.in_memory import SCALE_ROWS, carry_decisions
-from pegasos.program.learning.preparation import fitted_pipeline
 from pegasos.program.learning.prepared import (
     APART,
     TEST,
     TRAINING,
     PreparedTable,
+    fitted_pipeline,
     prepared,
     stored_numbers,
 )
