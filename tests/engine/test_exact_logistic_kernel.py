@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 import reference
 from pegasos.engine.kernels.standard import Gaussian, Laplacian, Polynomial
 from pegasos.engine.optimum import conjugate_gradients
-from pegasos.engine.optimum.conjugate_gradients import Preconditioner, without
+from pegasos.engine.optimum.conjugate_gradients import Preconditioner, project_out
 from pegasos.engine.optimum.kernel_operator import Factor, KernelOperator
 from pegasos.engine.optimum.newton_cg import solve_logistic_iteratively
 from pegasos.engine.optimum.problem import Intercept, Target
@@ -269,11 +269,11 @@ def test_factor_and_its_inverse():
     assert np.linalg.eigvalsh(lacking).min() > -1e-10
     assert np.trace(lacking) < 0.3 * np.trace(K)
     factor.grow(90)
-    assert factor.full
+    assert factor.is_exhausted
     assert np.abs(K - factor.lines.T @ factor.lines).max() < 1e-6
     roots = np.random.default_rng(0).random((2, 90)) * 10
     aside = roots / np.linalg.norm(roots, axis=1, keepdims=True)
-    columns = without(np.random.default_rng(1).normal(size=(2, 90)), aside)
+    columns = project_out(np.random.default_rng(1).normal(size=(2, 90)), aside)
     inverse = Preconditioner(factor.lines, np.array([0, 2]), roots, aside)
     found = inverse(columns, np.array([0, 2]))
     for k, each in enumerate(found):

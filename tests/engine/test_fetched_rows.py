@@ -12,8 +12,8 @@ from scipy import sparse
 import reference
 from pegasos.engine.optimum.passes import margin_rows
 from pegasos.engine.optimum.passes.margin_rows import (
-    Shares,
-    shares,
+    FetchPlan,
+    plan_fetch,
     solve_by_fetched_rows,
 )
 from pegasos.engine.optimum.passes.newton import solve_rows
@@ -63,7 +63,7 @@ def solve(
 ) -> Any:
     with LabelledBlocks(X, codes, weights, *folds) as blocks:
         blocks.room, blocks.row_bytes = 10**7, 80.0
-        share = shares(blocks, columns[0].rows, intercept)
+        share = plan_fetch(blocks, columns[0].rows, intercept)
         assert share is not None
         return solve_by_fetched_rows(blocks, columns, intercept, tol, share)
 
@@ -128,7 +128,7 @@ def test_the_same_bits_however_many_predictors_have_room_at_once() -> None:
     with LabelledBlocks(X, codes, np.ones(len(codes))) as blocks:
         together, alone = (
             solve_by_fetched_rows(
-                blocks, columns, Intercept.AUGMENTED, 1e-4, Shares(0.1, 0.3, most)
+                blocks, columns, Intercept.AUGMENTED, 1e-4, FetchPlan(0.1, 0.3, most)
             )
             for most in (1e9, 4100.0)
         )

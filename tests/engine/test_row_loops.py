@@ -11,8 +11,8 @@ from pegasos.engine.optimum.logistic_state import balance, derivatives
 from pegasos.engine.optimum.passes.newton import solve_rows
 from pegasos.engine.optimum.passes.newton_rows import (
     FIRST,
-    KEPT,
     LOSS,
+    SCRATCH_LINES,
     SUMS,
     WEIGHT,
     sum_logistic,
@@ -27,7 +27,7 @@ def test_logistic_loss_and_derivatives() -> None:
     bounds[3] = 0.0
     ahead = margins + 0.5 * change
     scores = labels * np.stack([margins, change, ahead])
-    kept, out = np.empty((KEPT, 20)), np.empty((FIRST + 2, 20))
+    kept, out = np.empty((SCRATCH_LINES, 20)), np.empty((FIRST + 2, 20))
     sums, values = np.zeros(SUMS), np.zeros(2)
     steps = np.array([0.0, 0.5])
     sum_logistic(labels, bounds, scores, 0.0, 0.0, steps, 1, kept, out, sums, values)
@@ -36,9 +36,9 @@ def test_logistic_loss_and_derivatives() -> None:
     np.testing.assert_allclose(sums[LOSS], plain[1])
     np.testing.assert_allclose(out[FIRST], labels * bounds * expit(-ahead))
     np.testing.assert_allclose(out[WEIGHT], bounds * expit(ahead) * expit(-ahead))
-    push, curvature = np.empty(20), np.empty(20)
-    derivatives(labels, bounds, labels * ahead, 0.0, push, curvature)
-    np.testing.assert_allclose([push, curvature], [out[FIRST], out[WEIGHT]])
+    beta, curvature = np.empty(20), np.empty(20)
+    derivatives(labels, bounds, labels * ahead, 0.0, beta, curvature)
+    np.testing.assert_allclose([beta, curvature], [out[FIRST], out[WEIGHT]])
 
 
 def test_balanced_coefficients_sum_to_zero() -> None:

@@ -18,7 +18,7 @@ from pegasos import SDCA
 from pegasos.engine.optimum.passes import passes
 from pegasos.engine.optimum.passes.cutting_planes import solve_by_cuts, weigh_cuts
 from pegasos.engine.optimum.passes.newton import solve_in_passes
-from pegasos.engine.optimum.passes.newton_rows import central_point, corner_values, soft_values
+from pegasos.engine.optimum.passes.newton_rows import barrier_values, central_point, loss_values
 from pegasos.engine.optimum.passes.passes import Column, LabelledBlocks
 from pegasos.engine.optimum.problem import Intercept, Optimum
 from pegasos.engine.rows.blocks import is_thin, pairs
@@ -386,6 +386,6 @@ def test_values_along_a_step_are_their_sums(spread: float) -> None:
         missing, corner = below - step * change, 2.0 * mu / bounds
         root = np.sqrt(missing**2 + corner**2)
         plain = np.sum(0.5 * bounds * (corner + missing + root)) - mu * np.log(corner + root).sum()
-        assert_allclose(corner_values(bounds, below, change, corner, mu, step), plain, rtol=1e-12)
+        assert_allclose(barrier_values(bounds, below, change, corner, mu, step), plain, rtol=1e-12)
         soft = np.sum(bounds * np.logaddexp(0.0, -(below + step * change)))
-        assert_allclose(soft_values(bounds, below, change, np.empty(50), step), soft, rtol=1e-12)
+        assert_allclose(loss_values(bounds, below, change, np.empty(50), step), soft, rtol=1e-12)

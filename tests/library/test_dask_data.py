@@ -23,7 +23,7 @@ from clusters import in_blocks, same, three_classes
 from pegasos import SDCA, Nystroem
 from pegasos.dask import DaskNystroem, DaskSDCA, blocks
 from pegasos.engine.kernels import landmarks
-from pegasos.engine.optimum.passes.newton import Order, _look
+from pegasos.engine.optimum.passes.newton import PassRequest, _visit
 from pegasos.engine.optimum.passes.passes import Column
 from pegasos.kernels import Gaussian
 
@@ -157,7 +157,9 @@ def test_unaligned_blocks_give_equal_bits(rows: Any) -> None:
     X, codes = rows[0].astype(np.float64), np.unique(rows[1], return_inverse=True)[1]
     csr = sparse.csr_matrix(np.where(X > 1.0, X, 0.0))
     orders = [
-        Order(Column(1, 1.0, (200.0, 400.0), 600), np.ones((3, 9)), 0.1, 0.1, np.ones(2), True)
+        PassRequest(
+            Column(1, 1.0, (200.0, 400.0), 600), np.ones((3, 9)), 0.1, 0.1, np.ones(2), True
+        )
     ]
     for each in (X, csr):
         moved = (
@@ -168,7 +170,7 @@ def test_unaligned_blocks_give_equal_bits(rows: Any) -> None:
         one, other = (
             blocks.run(
                 blocks.BlockRows(*given),
-                pickle.dumps(("map_sum", (_look, True, orders, 1, True))),
+                pickle.dumps(("map_sum", (_visit, True, orders, 1, True))),
             )
             for given in (
                 (each, codes, np.ones(600)),

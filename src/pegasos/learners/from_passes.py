@@ -9,7 +9,11 @@ import numpy as np
 
 from pegasos.engine.optimum.history import summarize_histories
 from pegasos.engine.optimum.passes.cutting_planes import solve_by_cuts
-from pegasos.engine.optimum.passes.margin_rows import LEAST_PASSES, shares, solve_by_fetched_rows
+from pegasos.engine.optimum.passes.margin_rows import (
+    LEAST_PASSES,
+    plan_fetch,
+    solve_by_fetched_rows,
+)
 from pegasos.engine.optimum.passes.newton import solve_in_passes
 from pegasos.engine.optimum.passes.passes import MOST_FEATURES, NO_FOLD, Column, Passes
 from pegasos.engine.optimum.problem import Certificate, Intercept, Optimum
@@ -143,7 +147,7 @@ def _solve_hinge(
 ) -> tuple[str, list[list[Optimum]]]:
     """Solve by the rows near the margin if there are many others; the rest by Newton's method."""
     columns = [column for chain in chains for column in chain]
-    share = shares(blocks, max((column.rows for column in columns), default=0), intercept)
+    share = plan_fetch(blocks, max((column.rows for column in columns), default=0), intercept)
     if share is None or most < LEAST_PASSES:
         return "Newton's method", solve_in_passes(blocks, True, chains, intercept, tol, most)
     found = solve_by_fetched_rows(blocks, columns, intercept, tol, share)

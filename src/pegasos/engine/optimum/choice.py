@@ -1,9 +1,8 @@
 """Choose the solver for a problem: the first method of the table that applies, then its fallback.
 
-SDCA runs epochs of coordinate ascent where few of them suffice. The table says which method
-takes over from them, and when. Every choice is made for one predictor by itself, so that it is
-the same in a fit as in a sweep over many. `plan_.method` names the row, and docs/architecture.md
-shows the table.
+SDCA runs epochs of coordinate ascent if few of them suffice. The table says which method takes
+over from them, and when. Every choice depends on one predictor alone, so that it is the same in a
+fit as in a sweep over many. `plan_.method` names the row, and docs/architecture.md shows the table.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from pegasos.engine.optimum.hinge.kernel_working_sets import (
     SMALL_MATRIX,
     KernelWorkingSets,
     computes_rows,
-    continued,
+    prepend_history,
 )
 from pegasos.engine.optimum.hinge.set_predictor import NO_LIMIT
 from pegasos.engine.optimum.hinge.shrinking_ascent import solve_hinge_by_ascent
@@ -48,13 +47,12 @@ Array = np.ndarray[Any, Any]
 #: fallback.
 Solve = Callable[[Problem, list[Target], Array | None], list[Optimum | None]]
 
-#: Epochs before the pace of a gap is believed: the first two depend on the order of the rows.
+#: Epochs before the rate of convergence is estimated: the first two depend on the order of rows.
 WALKED_EPOCHS = 3
-#: Explicit rows of many features up to which working sets follow epochs: on more rows a set holds
-#: too small a part of them.
+#: Rows of many features up to which working sets replace epochs; of more, a set has too few.
 FEW_ROWS = 4000
-#: Mean of C_i K_ii above which epochs crawl: one epoch leaves a relative gap above 0.1 from there
-#: on (measured on USPS, digits and generated rows with Gaussian and polynomial kernels, all C).
+#: Mean of C_i K_ii above which epochs converge slowly: there one epoch leaves a relative gap above
+#: 0.1 (measured on USPS, digits and generated rows, Gaussian and polynomial kernels, all C).
 CRAWLING_COST = 0.1
 
 
@@ -76,8 +74,8 @@ class Condition:
 class Epochs:
     """Epochs of coordinate ascent before a method takes over.
 
-    `patience` is the number of epochs that must still be needed, `are_skipped` tells for which
-    targets not one epoch is walked.
+    The method takes over when more than `patience` further epochs are needed; `are_skipped` tells
+    for which targets no epoch is run at all.
     """
 
     text: str
@@ -102,11 +100,11 @@ class Method:
 
 
 def _has_few_features(problem: Problem) -> bool:
-    """Tell whether a matrix of features x features is cheap and fits the memory."""
+    """Tell whether a matrix of features x features is cheap and fits in memory."""
     rows = problem.rows
     if not problem.is_explicit or rows.width > MOST_FEATURES:
         return False
-    # Bytes of each number that are copied: of members, and of rows near the margin.
+    # Bytes copied per number of X: for members, and for rows near the margin.
     near_margin = LARGEST_SHARE if problem.loss.linear_dual else 0.0
     copied = near_margin + (1.0 if problem.members is not None else 0.0)
     gathered = math.ceil(copied * rows.dtype.itemsize)
@@ -127,7 +125,7 @@ few_features = Condition(
 tall = Condition("at most 2 features per row", lambda p: p.is_explicit and 2 * p.m >= p.rows.width)
 stored = Condition("stored features", lambda p: not p.is_mapped)
 regularized = Condition("no free intercept", lambda p: p.intercept is not Intercept.FREE)
-#: With these, 200,000 x 50 rows take a ninth to an eleventh of the interior point method's time.
+#: From there on rows near the margin are faster: 9 to 11 times on 200,000 x 50 rows.
 many_rows = Condition(
     f"at least {MANY_ROWS:,} rows and {ROWS_A_FEATURE} per feature",
     lambda p: p.is_explicit and p.m >= max(MANY_ROWS, ROWS_A_FEATURE * p.rows.width),
@@ -142,7 +140,7 @@ dense_enough = Condition(
 
 
 def on_features(solve: Callable[..., Sequence[Optimum | None]], starts: bool = False) -> Solve:
-    """Return a solver of explicit features behind the common signature."""
+    """Adapt a solver of explicit features to the common signature."""
 
     def run(problem: Problem, targets: list[Target], start: Array | None) -> list[Optimum | None]:
         given = (targets, problem.intercept, problem.tol, problem.members)
@@ -154,7 +152,7 @@ def on_features(solve: Callable[..., Sequence[Optimum | None]], starts: bool = F
 def _explicit_working_sets(
     problem: Problem, targets: list[Target], start: Any
 ) -> list[Optimum | None]:
-    """Solve by working sets, and return weights of features instead of coefficients of rows."""
+    """Solve by working sets, and return the weights of features."""
     kernel, diagonal = ExplicitKernel(problem.rows), problem.rows.diagonal
     with our_threads():
         sets = WorkingSetSolver(kernel, diagonal, problem.intercept, problem.members)
@@ -199,9 +197,8 @@ def _patience_of_sets(problem: Problem) -> float:
 
 
 NO_EPOCHS = Epochs("none", are_skipped=lambda problem, target: True)
-#: A method takes over if its time is less than that of the epochs still needed: 4 for working sets,
-#: shrinking, and Newton-CG on features (an epoch takes the time of some twenty products), 30 for
-#: Newton-CG on a kernel.
+#: A method takes over if it is faster than the epochs still needed: it takes the time of about 4
+#: (working sets, shrinking, Newton-CG on features) or 30 epochs (Newton-CG on a kernel).
 FOUR_EPOCHS = Epochs("while at most 4 more are needed", lambda problem: 4.0)
 FOUR_OR_THIRTY = Epochs(
     "while at most 4 (features) or 30 (kernels) more are needed",
@@ -279,7 +276,7 @@ def describe_methods() -> str:
 
 
 class ExactSolver:
-    """The chosen method of a problem: when it takes over from epochs, and its solutions.
+    """The method of a problem: when it takes over from epochs, and its solutions.
 
     Parameters
     ----------
@@ -302,7 +299,7 @@ class ExactSolver:
         return np.array([are_skipped(self.problem, target) for target in targets], dtype=bool)
 
     def should_switch(self, gaps: list[Array]) -> Array:
-        """Tell for which predictors, by their gaps after the last epochs, the method is faster."""
+        """Tell for which predictors the method is faster, by their gaps after the last epochs."""
         if len(gaps) < WALKED_EPOCHS:
             return np.zeros(gaps[-1].shape, dtype=bool)
         past, now, tol = gaps[-3], gaps[-1], self.problem.tol
@@ -316,8 +313,8 @@ class ExactSolver:
     ) -> list[Optimum]:
         """Solve all targets; `start` are coefficients y·a (targets x members).
 
-        With `names` a later call that starts near the end of this one, under the same names, is
-        cheaper on a kernel.
+        On a kernel scores are kept under `names`: a later call with the same names that starts near
+        these optima is cheaper.
         """
         if names is not None and self._solves_kernel_by_sets:
             if self._kernel_sets is None:
@@ -331,38 +328,38 @@ class ExactSolver:
         found = [None if each is None else _named(each, method.name) for each in found]
         tol = self.problem.tol
         is_over = deadline_reached()
-        late = [
+        unconverged = [
             k
             for k, each in enumerate(found)
             if each is None or not (each.relative <= tol or is_over)
         ]
         fallback = None if method.fallback is None else find_method(method.fallback)
         in_time = not deadline_reached() or None in found
-        if late and fallback and in_time and fallback.applies_to.holds(self.problem):
-            starts = np.zeros((len(late), self.problem.m))
-            for row, k in enumerate(late):
+        if unconverged and fallback and in_time and fallback.applies_to.holds(self.problem):
+            starts = np.zeros((len(unconverged), self.problem.m))
+            for row, k in enumerate(unconverged):
                 before = found[k]
                 if before is not None and before.bound > 0.0:
                     starts[row] = targets[k].labels * before.dual
                 elif start is not None:
                     starts[row] = start[k]
-            own = [targets[k] for k in late]
+            own = [targets[k] for k in unconverged]
             again = self._solve(fallback, own, starts if starts.any() else None)
-            for k, optimum in zip(late, again, strict=True):
+            for k, optimum in zip(unconverged, again, strict=True):
                 before = found[k]
                 if before is None:
                     found[k] = optimum
                 elif abs(optimum.relative) < before.relative:
-                    found[k] = continued(before, optimum)
+                    found[k] = prepend_history(before, optimum)
         solved = [each for each in found if each is not None]
         assert len(solved) == len(targets)
         return solved
 
     @property
     def follows_path(self) -> bool:
-        """Whether predictors without epochs are better solved one λ after the other.
+        """Whether predictors without epochs are solved along the path of λ.
 
-        On few rows cells of a sweep do not depend on others.
+        On few rows they are not, so that the cells of a sweep equal separate fits.
         """
         return self._solves_kernel_by_sets and self.problem.m > SMALL_MATRIX
 
@@ -372,16 +369,16 @@ class ExactSolver:
 
     def solve_path(self, targets: list[Target], classes: list[int]) -> list[Optimum]:
         """Solve the predictors of each class along λ, each from the optimum of the one before."""
-        turns: dict[int, list[int]] = {}
+        paths: dict[int, list[int]] = {}
         for place in np.argsort([target.bounds.sum() for target in targets], kind="stable"):
-            turns.setdefault(classes[place], []).append(int(place))
+            paths.setdefault(classes[place], []).append(int(place))
         found: dict[int, Optimum] = {}
-        for step in range(max(map(len, turns.values()))):
-            names = [name for name, places in turns.items() if step < len(places)]
-            now = [turns[name][step] for name in names]
+        for step in range(max(map(len, paths.values()))):
+            names = [name for name, places in paths.items() if step < len(places)]
+            now = [paths[name][step] for name in names]
             start = None
             if step:
-                pairs = [(turns[name][step], turns[name][step - 1]) for name in names]
+                pairs = [(paths[name][step], paths[name][step - 1]) for name in names]
                 start = np.stack([self._scaled_start(targets, found, *pair) for pair in pairs])
             solved = self.solve([targets[place] for place in now], start, names)
             found |= zip(now, solved, strict=True)

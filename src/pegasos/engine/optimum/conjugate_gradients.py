@@ -1,13 +1,13 @@
-"""Preconditioned conjugate gradients for the systems of a Newton step, several in step.
+"""Preconditioned conjugate gradients for the systems of Newton steps, several systems at once.
 
-On a kernel Newton's step δ of the coefficients comes from a symmetric system: with β, D and
+On a kernel the Newton step δ of the coefficients comes from a symmetric system: with β, D and
 r = β - c as in `newton_cg` and W = D½
 
     δ = r - W v,   (I + W K W) v = W K r
 
-A free intercept has its best value at any time, and its direction W is projected out of the system.
-Plain conjugate gradients need about as many products as the root of the largest eigenvalue. Where
-that takes long, a low-rank factor of K preconditions them, by Woodbury's identity.
+A free intercept always has its optimal value, and its direction W is projected out of the system.
+Conjugate gradients need about as many products as the root of the largest eigenvalue. If that takes
+long, a low-rank factor of K preconditions them, by Woodbury's identity.
 
 References
 ----------
@@ -36,22 +36,22 @@ from pegasos.engine.runtime.threads import blas_threads, run_each, slices
 Array = np.ndarray[Any, Any]
 Precondition = Callable[[Array, Array], Array]
 
-#: The first rank of a factor of K, which is doubled up to the largest; the memory that it may take,
-#: and the triangles made of it.
+#: First rank of a factor of K, which is doubled up to the largest, and largest size in bytes of the
+#: factor and of all Cholesky factors of its preconditioners.
 FIRST_RANK, LARGEST_RANK, FACTOR_BYTES = 128, 1024, 2**28
-#: Iterations before a better preconditioner is made, and with the best one.
+#: Iterations at least before a better preconditioner is made, and at most with the best one.
 LEAST_PATIENCE, MOST_ITERATIONS = 6, 300
 
 
 class System:
-    """Positive definite systems A v = b, one per row of the arrays, solved in step.
+    """Positive definite systems A v = b, one per row of the arrays, solved side by side.
 
     A system counts as solved when its residual ρ has ‖ρ‖²/2 below `gaps`, or below the share
-    `left` of the decrease of the quadratic model. The gap after the step is about ‖ρ‖²/2.
+    `forcing` of the decrease of the quadratic model. The gap after the step is about ‖ρ‖²/2.
     """
 
-    def __init__(self, right: Array, rows: int, gaps: Array, left: Array) -> None:
-        self.residual, self.gaps, self.left = right, gaps, left
+    def __init__(self, right: Array, rows: int, gaps: Array, forcing: Array) -> None:
+        self.residual, self.gaps, self.forcing = right, gaps, forcing
         self.solution, self.scores = np.zeros_like(right), np.zeros((len(right), rows))
 
     def product(self, direction: Array, numbers: Array) -> tuple[Array, Array]:
@@ -59,57 +59,58 @@ class System:
         raise NotImplementedError
 
     def decrease(self, numbers: Array) -> Array:
-        """Return by how much the quadratic model has fallen."""
+        """Return the decrease of the quadratic model so far."""
         raise NotImplementedError
 
     def solved(self, numbers: Array) -> Array:
-        """Whether each of these systems is solved."""
+        """Tell which of these systems are solved."""
         residual = self.residual[numbers]
-        allowed = np.maximum(self.gaps[numbers], self.left[numbers] * self.decrease(numbers))
+        allowed = np.maximum(self.gaps[numbers], self.forcing[numbers] * self.decrease(numbers))
         return 0.5 * dots(residual, residual) <= allowed
 
     def iterate(self, numbers: Array, precondition: Precondition, most: int) -> Array:
-        """Take at most `most` iterations; return the systems that are not solved after them."""
+        """Run at most `most` iterations; return the systems that are still unsolved."""
         direction = precondition(self.residual[numbers], numbers)
-        height = dots(self.residual[numbers], direction)
+        rho = dots(self.residual[numbers], direction)
         for _ in range(most):
             scores, image = self.product(direction, numbers)
             with np.errstate(divide="ignore", invalid="ignore"):
-                length = height / dots(direction, image)
+                length = rho / dots(direction, image)
             broken = ~(np.isfinite(length) & (length > 0))
             length = np.where(broken, 0.0, length)[:, None]
             self.solution[numbers] += length * direction
             self.scores[numbers] += length * scores
             self.residual[numbers] -= length * image
             going = ~(self.solved(numbers) | broken)
-            numbers, direction, height = numbers[going], direction[going], height[going]
+            numbers, direction, rho = numbers[going], direction[going], rho[going]
             if not len(numbers) or deadline_reached():
                 break
             improved = precondition(self.residual[numbers], numbers)
-            before, height = height, dots(self.residual[numbers], improved)
-            direction = improved + (height / before)[:, None] * direction
+            before, rho = rho, dots(self.residual[numbers], improved)
+            direction = improved + (rho / before)[:, None] * direction
         return numbers
 
 
 class KernelSystem(System):
-    """Systems (I + W K W) v = W K r; with `centered`, v is orthogonal to W."""
+    """Systems (I + W K W) v = W K r; `roots` are W, `descent` r; if `centered`, v ⊥ W."""
 
     def __init__(
         self,
         kernel: KernelOperator,
         roots: Array,
-        rest: Array,
-        rest_scores: Array,
+        descent: Array,
+        descent_scores: Array,
         gaps: Array,
-        left: Array,
+        forcing: Array,
         centered: bool,
     ) -> None:
-        self.kernel, self.roots, self.rest, self.rest_scores = kernel, roots, rest, rest_scores
+        self.kernel, self.roots = kernel, roots
+        self.descent, self.descent_scores = descent, descent_scores
         lengths = np.sqrt(dots(roots, roots))[:, None]
-        #: Directions of length 1 that are projected out.
-        self.along = roots / np.where(lengths > 0, lengths, 1.0) if centered else None
-        right = self._project(roots * rest_scores, np.arange(len(roots)))
-        super().__init__(right, kernel.m, gaps, left)
+        #: Unit vectors that are projected out.
+        self.axes = roots / np.where(lengths > 0, lengths, 1.0) if centered else None
+        right = self._project(roots * descent_scores, np.arange(len(roots)))
+        super().__init__(right, kernel.m, gaps, forcing)
 
     def product(self, direction: Array, numbers: Array) -> tuple[Array, Array]:
         """Return K W times the directions, and the systems times them."""
@@ -120,22 +121,24 @@ class KernelSystem(System):
     def steps(self, numbers: Array) -> tuple[Array, Array, Array]:
         """Return Newton's step δ of the coefficients, its scores K δ, and δb."""
         roots = self.roots[numbers]
-        steps = self.rest[numbers] - roots * self.solution[numbers]
-        scores = self.rest_scores[numbers] - self.scores[numbers]
-        if self.along is None:
+        steps = self.descent[numbers] - roots * self.solution[numbers]
+        scores = self.descent_scores[numbers] - self.scores[numbers]
+        if self.axes is None:
             return steps, scores, np.zeros(len(numbers))
         weights = roots * roots
         total = weights.sum(axis=1)
         return steps, scores, -dots(weights, scores) / np.where(total > 0, total, 1.0)
 
     def decrease(self, numbers: Array) -> Array:
-        """Return by how much the quadratic model has fallen."""
+        """Return the decrease of the quadratic model so far."""
         steps, scores, shift = self.steps(numbers)
-        bends = self.roots[numbers] * (scores + shift[:, None])
-        return np.asarray(dots(self.rest[numbers] - 0.5 * steps, scores) - 0.5 * dots(bends, bends))
+        weighted = self.roots[numbers] * (scores + shift[:, None])
+        return np.asarray(
+            dots(self.descent[numbers] - 0.5 * steps, scores) - 0.5 * dots(weighted, weighted)
+        )
 
     def _project(self, columns: Array, numbers: Array) -> Array:
-        return columns if self.along is None else without(columns, self.along[numbers])
+        return columns if self.axes is None else project_out(columns, self.axes[numbers])
 
 
 class KernelSystems:
@@ -149,14 +152,14 @@ class KernelSystems:
         self.factor: Factor | None = None
 
     def solve(self, system: KernelSystem) -> None:
-        """Solve all systems, with better preconditioners while they take long."""
+        """Solve all systems, improving the preconditioner as long as some remain unsolved."""
         numbers = np.arange(len(system.residual))
         while True:
-            precondition: Precondition = _unchanged
+            precondition: Precondition = _identity
             if self.factor is not None and self.factor.rank > 0:
-                along = None if system.along is None else system.along[numbers]
+                axes = None if system.axes is None else system.axes[numbers]
                 precondition = Preconditioner(
-                    self.factor.lines, numbers, system.roots[numbers], along
+                    self.factor.lines, numbers, system.roots[numbers], axes
                 )
             numbers = system.iterate(numbers, precondition, self._patience())
             if not len(numbers) or deadline_reached() or not self._improve():
@@ -173,11 +176,11 @@ class KernelSystems:
     def _patience(self) -> int:
         """Return how many iterations take about as long as making the next preconditioner.
 
-        So all takes at most about twice the time of the best choice. An iteration multiplies m x
-        width numbers and waits for memory; rank r takes m r² multiplications from cache, which
-        are six times as fast, twice.
+        The total is then at most about twice the time of the best choice. An iteration takes m x
+        width multiplications, bound by memory; rank r takes 2 m r² multiplications from cache,
+        which are six times as fast.
         """
-        if self.factor is not None and self.factor.full:
+        if self.factor is not None and self.factor.is_exhausted:
             return MOST_ITERATIONS
         rank = FIRST_RANK if self.factor is None else 2 * self.factor.rank
         iterations = min(rank, self.most) ** 2 / (3 * self.kernel.rows.width)
@@ -185,21 +188,21 @@ class KernelSystems:
 
 
 class Preconditioner:
-    """Inverses of I + W LᵀL W by Woodbury's identity, a small triangle for each of some systems.
+    """Inverses of I + W LᵀL W by Woodbury's identity, with one small Cholesky factor per system.
 
     Parameters
     ----------
     L : factor of K, rank x rows.
     numbers : numbers of the systems, in ascending order.
     roots : W, systems x rows.
-    aside : directions of length 1 (systems x rows) that are projected out, or None.
+    axes : unit vectors (systems x rows) that are projected out, or None.
     """
 
-    def __init__(self, L: Array, numbers: Array, roots: Array, aside: Array | None) -> None:
-        self.L, self.numbers, self.roots, self.aside = L, numbers, roots, aside
+    def __init__(self, L: Array, numbers: Array, roots: Array, axes: Array | None) -> None:
+        self.L, self.numbers, self.roots, self.axes = L, numbers, roots, axes
         rank, squares = len(L), roots * roots
         small = np.zeros((len(roots), rank, rank))
-        projected = None if aside is None else _times_transposed(roots * aside, L)
+        projected = None if axes is None else _times_transposed(roots * axes, L)
 
         def work(place: tuple[int, slice]) -> None:
             k, tile = place
@@ -225,7 +228,7 @@ class Preconditioner:
         run_each(factorize, range(len(roots)))
 
     def __call__(self, columns: Array, numbers: Array) -> Array:
-        """Return the inverses times columns, the k-th of which belongs to system numbers[k]."""
+        """Apply the inverse of system numbers[k] to columns[k], for all k."""
         places = np.searchsorted(self.numbers, numbers)
         roots = self.roots[places]
         small = _times_transposed(roots * columns, self.L)
@@ -236,21 +239,21 @@ class Preconditioner:
 
         run_each(work, range(len(columns)))
         out = columns - roots * _times_factor(small, self.L)
-        return out if self.aside is None else without(out, self.aside[places])
+        return out if self.axes is None else project_out(out, self.axes[places])
 
 
-def _unchanged(columns: Array, numbers: Array) -> Array:
+def _identity(columns: Array, numbers: Array) -> Array:
     return columns
 
 
-def dots(left: Array, right: Array) -> Array:
-    """Return the dot product of each row, by sums that do not depend on threads as BLAS's do."""
-    return np.asarray((left * right).sum(axis=1))
+def dots(one: Array, other: Array) -> Array:
+    """Return the dot product of each pair of rows; sums do not depend on the number of threads."""
+    return np.asarray((one * other).sum(axis=1))
 
 
-def without(columns: Array, aside: Array) -> Array:
-    """Return columns less their part along directions of length 1."""
-    return np.asarray(columns - (columns * aside).sum(axis=1, keepdims=True) * aside)
+def project_out(columns: Array, axes: Array) -> Array:
+    """Return columns minus their projections on unit vectors."""
+    return np.asarray(columns - (columns * axes).sum(axis=1, keepdims=True) * axes)
 
 
 def _times_transposed(columns: Array, L: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Stochastic dual coordinate ascent with certificates, until another method takes over.
+"""Stochastic dual coordinate ascent with certificates, followed by another exact solver.
 
 References
 ----------
@@ -25,7 +25,7 @@ class DualAscent(EpochSolver):
     """Dual ascent for all predictors (classes x λ), each until its relative gap is at most `tol`.
 
     `codes` and `weights` (ω) belong to the training rows, in the order of the walk's members. A
-    predictor solved by the exact solver is kept in `solved`; its column rests unless other
+    predictor solved by the exact solver is kept in `solved`; its column is frozen unless other
     predictors share it.
     """
 
@@ -48,13 +48,13 @@ class DualAscent(EpochSolver):
         self.done = np.zeros(shape, dtype=bool)
         self.relative = np.full(shape, np.inf)
         self.history: list[Array] = []
-        #: P and D after each epoch (2 x predictors), nan for predictors at rest.
+        #: P and D after each epoch (2 x predictors), nan for finished predictors.
         self._pairs: list[Array] = []
         self._verified = self._prepared = False
-        self._kept: dict[int, tuple[Array, float, Array]] = {}
+        self._snapshots: dict[int, tuple[Array, float, Array]] = {}
         self.solved: dict[int, Optimum] = {}
-        #: Predictors solved only to be read now; their columns walk on.
-        self._passing: set[int] = set()
+        #: Predictors solved only to be read at this stop; epochs continue for them afterwards.
+        self._provisional: set[int] = set()
         #: Epoch until which no predictor is solved, so that every stage can be read.
         self.untouched_until = 0
 
@@ -69,22 +69,22 @@ class DualAscent(EpochSolver):
         return self.relative.reshape(-1)
 
     def prepare(self) -> None:
-        """Solve predictors without epochs; those that were solved only to be read walk on."""
-        if self._passing:
-            self._resume_passing()
+        """Solve predictors that skip epochs; resume those that were solved only to be read."""
+        if self._provisional:
+            self._resume_provisional()
         if self._prepared:
             return
         self._prepared = True
         if self.exact is not None and not self.done.all() and not self.untouched_until:
-            late = np.flatnonzero(~self.done.reshape(-1))
-            skipping = late[self.exact.skips_epochs([self._target(int(member)) for member in late])]
+            todo = np.flatnonzero(~self.done.reshape(-1))
+            skipping = todo[self.exact.skips_epochs([self._target(int(member)) for member in todo])]
             self._solve(skipping)
             if len(skipping) == self.done.size:
                 self.history.append(self.relative.copy())
-            self._rest()
+            self._freeze_finished()
 
     def walk_epoch(self) -> None:
-        """Walk an epoch, or until the deadline, and compute all gaps.
+        """Run an epoch, or until the deadline, and compute all gaps.
 
         Predictors that would need many more epochs are solved by another method.
         """
@@ -98,25 +98,25 @@ class DualAscent(EpochSolver):
         if self.exact is not None and self.epoch > self.untouched_until:
             walked = [*self.history[-2:], self.relative.copy()]
             if not deadline_reached():
-                late = self.exact.should_switch(walked) & ~self.done
-                self._solve(np.flatnonzero(late.reshape(-1)))
+                todo = self.exact.should_switch(walked) & ~self.done
+                self._solve(np.flatnonzero(todo.reshape(-1)))
         self.history.append(self.relative.copy())
         self._pairs.append(np.where(walking, (state.primal, state.dual), np.nan))
         tell_gap(float(self.relative.max()), self.tol)
-        self._rest()
+        self._freeze_finished()
 
     def complete(self) -> None:
         """Solve all predictors that have not converged, without a change to the walk."""
         if self.exact is None or deadline_reached() or self.finished:
             return
-        late = np.flatnonzero(~self.done.reshape(-1))
-        self._solve(late)
-        self._passing = set(late.tolist())
+        todo = np.flatnonzero(~self.done.reshape(-1))
+        self._solve(todo)
+        self._provisional = set(todo.tolist())
 
     @property
     def gap_curve(self) -> list[Array]:
         """Relative gaps (classes x λ) after each epoch, and after the method that followed."""
-        return [*self.history, self.relative.copy()] if self._passing else self.history
+        return [*self.history, self.relative.copy()] if self._provisional else self.history
 
     def histories(self) -> list[Array]:
         """Return P and D of each predictor (steps x 2) after epochs and rounds of its method."""
@@ -133,7 +133,7 @@ class DualAscent(EpochSolver):
         return found
 
     def certificate(self) -> Certificate:
-        """Return P and D of each predictor, from the scores of the walk or as it was solved."""
+        """Return P and D of each predictor, from the walk's scores or from its exact solver."""
         if len(self.solved) == self.done.size:  # scores of the walk are not needed
             state = Certificate(np.empty(self.done.size), np.empty(self.done.size))
         else:
@@ -148,20 +148,23 @@ class DualAscent(EpochSolver):
         return state
 
     def verify(self) -> bool:
-        """Tell whether all are done by scores without accumulated rounding; the others walk on."""
+        """Tell whether all are done by recomputed scores; reopen predictors that are not."""
         if self._verified:
             return True
         if len(self.solved) < self.done.size:
             self.refresh()
             relative = self.certificate().relative
-            kept = [*self._kept, *self.solved]  # their columns may have walked on for others
+            kept = [
+                *self._snapshots,
+                *self.solved,
+            ]  # their columns may have changed since for others
             relative[kept] = self.relative.reshape(-1)[kept]
             self.relative = relative.reshape(self.done.shape)
             self.done = self.relative <= self.tol
-            self.done.reshape(-1)[list(self.solved)] = True  # no method gets further
+            self.done.reshape(-1)[list(self.solved)] = True  # no method gets any further
             for member in np.flatnonzero(~self.done.reshape(-1)):
-                self._kept.pop(int(member), None)
-        self._rest()
+                self._snapshots.pop(int(member), None)
+        self._freeze_finished()
         self._verified = bool(self.done.all())
         return self._verified
 
@@ -172,7 +175,7 @@ class DualAscent(EpochSolver):
             self.walk.refresh(np.unique(self.member_columns()[walking]))
 
     def predictors(self) -> tuple[Array, Array]:
-        """Return dual coefficients (or weights) and biases of predictors, as of their end."""
+        """Return dual coefficients (or weights) and biases of predictors when they finished."""
         if len(self.solved) == self.done.size:  # all columns are solved
             found = [self.solved[member] for member in range(self.done.size)]
             vectors = np.stack([self._all_rows(optimum.vector) for optimum in found])
@@ -181,7 +184,7 @@ class DualAscent(EpochSolver):
         vectors, bias = self.walk.vectors()
         columns = self.member_columns()
         vectors, bias = vectors[columns], bias[columns]
-        for member, (kept, kept_bias, _) in self._kept.items():
+        for member, (kept, kept_bias, _) in self._snapshots.items():
             vectors[member], bias[member] = kept, kept_bias
         for member, optimum in self.solved.items():
             vectors[member], bias[member] = self._all_rows(optimum.vector), optimum.bias
@@ -194,7 +197,7 @@ class DualAscent(EpochSolver):
     def scores(self, index: Array) -> Array:
         """Return decision values of chosen rows, predictors x rows."""
         scores = self.walk.scores(index)[self.member_columns()]
-        for member, (_, _, kept) in self._kept.items():
+        for member, (_, _, kept) in self._snapshots.items():
             scores[member] = kept[index]
         for member, optimum in self.solved.items():
             if optimum.scores is not None:
@@ -223,8 +226,7 @@ class DualAscent(EpochSolver):
             self.walk.adopt(int(self.walk.column_of()[row, number]), coefficients)
         return self.walk.save()
 
-    # -- walking, resting and solved predictors
-    # --------------------------------------------------------
+    # -- active, frozen and solved predictors ------------------------------------------------------
 
     @cached_property
     def _bounds(self) -> Array:
@@ -254,14 +256,14 @@ class DualAscent(EpochSolver):
             self.relative.reshape(-1)[member] = optimum.relative
         self.done.reshape(-1)[members] = True
 
-    def _resume_passing(self) -> None:
-        """Let predictors that were solved only to be read walk on."""
-        for member in self._passing:
+    def _resume_provisional(self) -> None:
+        """Resume epochs of predictors that were solved only to be read."""
+        for member in self._provisional:
             del self.solved[member]
-        self.done.reshape(-1)[list(self._passing)] = False
-        self._passing = set()
+        self.done.reshape(-1)[list(self._provisional)] = False
+        self._provisional = set()
         self._verified = False
-        self._rest()
+        self._freeze_finished()
 
     def _all_rows(self, vector: Array) -> Array:
         """Return coefficients of all rows, zero outside the training rows, or weights as given."""
@@ -272,7 +274,7 @@ class DualAscent(EpochSolver):
         return spread
 
     def _finish_members(self, reached: Array) -> None:
-        """Mark predictors that have reached tol; copy those whose column walks on for others."""
+        """Mark predictors that have reached tol; copy those whose column others still change."""
         new = reached & ~self.done
         self.done |= reached
         if not new.any():
@@ -285,11 +287,11 @@ class DualAscent(EpochSolver):
                 if vectors is None or scores is None:
                     (vectors, bias), scores = self.walk.vectors(), self.walk.scores()
                 own = (vectors[column].copy(), float(bias[column]), scores[column].copy())
-                self._kept[int(row * len(self.lams) + number)] = own
+                self._snapshots[int(row * len(self.lams) + number)] = own
 
-    def _rest(self) -> None:
-        """Rest columns of which all λ are done."""
-        resting = np.ones(self.walk.active, dtype=bool)
+    def _freeze_finished(self) -> None:
+        """Freeze columns of which all λ are done."""
+        frozen = np.ones(self.walk.active, dtype=bool)
         if not self.done.all():
-            resting[self.walk.column_of()[~self.done]] = False
-        self.walk.rest(resting)
+            frozen[self.walk.column_of()[~self.done]] = False
+        self.walk.freeze(frozen)

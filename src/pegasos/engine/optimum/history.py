@@ -1,4 +1,4 @@
-"""Convergence histories: objectives and lower bounds in few points, as a model file keeps them."""
+"""Convergence histories: objectives and lower bounds at few iterations, for model files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-#: Points that are kept at most, evenly spread over the logarithm of their number.
+#: Points of a history, evenly spaced in log(iteration); a chart shows no more.
 MOST_POINTS = 40
 
 
@@ -39,7 +39,7 @@ def summarize_histories(histories: Sequence[Array], primal: Array, dual: Array) 
 
 @cache
 def _places(count: int) -> Array:
-    """Return which of so many points are kept."""
+    """Return the indices of the points that are kept out of `count`."""
     return (np.unique(np.geomspace(1, max(count, 1), MOST_POINTS).round().astype(int)) - 1)[:count]
 
 

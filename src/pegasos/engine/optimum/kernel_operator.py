@@ -1,4 +1,4 @@
-"""Kernel matrices as operators, and their low-rank Cholesky factors.
+"""Kernel matrices as linear operators, and their low-rank Cholesky factors.
 
 Predictors are combinations of training rows, w = Σ c_i φ(x_i), and their scores are products K·c.
 
@@ -22,17 +22,18 @@ from pegasos.engine.runtime.threads import run_each, single_threaded_blas, slice
 
 Array = np.ndarray[Any, Any]
 
-#: Rows added to a factor at once.
+#: Pivots added to a factor at once.
 BLOCK = 64
-#: Tiles of products with the factor: its rows, and the training rows that are weighted at once.
+#: Tiles of products with a factor: rows of the factor, and training rows. They fix the order of
+#: summation, so that results do not depend on the number of threads.
 TILE = 128
 STRIP = 1024
-#: The largest rank of a factor, and bytes of the factor, its basis and its features.
+#: The largest rank, and the largest size in bytes of a factor, its basis and its features together.
 LARGEST_RANK, FACTOR_BYTES = 2000, 2**30
 
 
 class KernelOperator:
-    """The rows `members` (None: all) of any rows, with the kernel K + constant between them."""
+    """The kernel matrix K + constant of the rows `members` (None: all)."""
 
     def __init__(self, rows: Rows, members: Array | None, constant: float) -> None:
         self.rows, self.members, self.constant = rows, members, constant
@@ -47,12 +48,12 @@ class KernelOperator:
     def scores(self, coefficients: Array, exact: bool = False) -> Array:
         """Return (K + constant)·c of all members, for columns c of float64.
 
-        Products with a kernel are in the dtype of the rows unless they are to be exact, those
-        with explicit features, which sum twice, are always in float64.
+        Products with a kernel are in the dtype of the rows unless `exact`. Products with explicit
+        features, which are sums of sums, are always in float64.
         """
         check_interruption()
-        rounds = self.rows.dual and not exact
-        full = self._full(coefficients, self.rows.dtype if rounds else np.float64)
+        is_rounded = self.rows.dual and not exact
+        full = self._full(coefficients, self.rows.dtype if is_rounded else np.float64)
         scores = self.rows.kernel_scores(full, self.members)
         return scores + self.constant * coefficients.sum(axis=1, keepdims=True)
 
@@ -63,7 +64,7 @@ class KernelOperator:
         return self.rows.weights_of(self._full(coefficients, np.float64))
 
     def kernel_rows(self, chosen: Array) -> Array:
-        """Return rows of K + constant, chosen among the members, as float64."""
+        """Return the rows of K + constant of the chosen members, in float64."""
         check_interruption()
         lines = self.rows.kernel_lines(self._index[chosen], self.members)
         return lines.astype(np.float64) + self.constant
@@ -78,15 +79,15 @@ class KernelOperator:
 
 
 class Factor:
-    """L (rank x m) with LᵀL ≈ K: a Cholesky factor with pivots drawn by their remainders.
+    """L (rank x m) with LᵀL ≈ K: a Cholesky factor with random pivots (fixed seed).
 
-    The largest remainders alone are often outliers. The seed is fixed.
+    Pivots are drawn in proportion to the diagonal of K - LᵀL: its maxima are often outliers.
     """
 
     def __init__(self, kernel_rows: Callable[[Array], Array], diagonal: Array, most: int) -> None:
         self._kernel_rows = kernel_rows
-        self._lacking = np.where(np.isfinite(diagonal), np.maximum(diagonal, 0.0), 0.0)
-        self._negligible = 1e-13 * float(self._lacking.max(initial=0.0))
+        self._residuals = np.where(np.isfinite(diagonal), np.maximum(diagonal, 0.0), 0.0)
+        self._negligible = 1e-13 * float(self._residuals.max(initial=0.0))
         self._random = np.random.default_rng(0)
         self._store = np.empty((most, len(diagonal)))
         self.rank = 0
@@ -97,32 +98,32 @@ class Factor:
         return self._store[: self.rank]
 
     @property
-    def lacking(self) -> float:
+    def residual_trace(self) -> float:
         """The trace of K - LᵀL."""
-        return float(np.maximum(self._lacking, 0.0).sum())
+        return float(np.maximum(self._residuals, 0.0).sum())
 
     @property
-    def full(self) -> bool:
-        """Whether nothing can be added any more."""
-        return self.rank == len(self._store) or not bool((self._lacking > self._negligible).any())
+    def is_exhausted(self) -> bool:
+        """Whether the largest rank is reached, or K is factored up to rounding."""
+        return self.rank == len(self._store) or not bool((self._residuals > self._negligible).any())
 
     def grow(self, rank: int) -> None:
         """Add rows until there are `rank` of them, or K is exhausted."""
         rank = min(rank, len(self._store))
-        while self.rank < rank and not self.full:
+        while self.rank < rank and not self.is_exhausted:
             self._add_block(min(BLOCK, rank - self.rank))
 
     def _add_block(self, size: int) -> None:
         check_interruption()
-        candidates = np.flatnonzero(self._lacking > self._negligible)
-        shares = self._lacking[candidates] / self._lacking[candidates].sum()
+        candidates = np.flatnonzero(self._residuals > self._negligible)
+        shares = self._residuals[candidates] / self._residuals[candidates].sum()
         chosen = np.sort(
             self._random.choice(candidates, min(size, len(candidates)), replace=False, p=shares)
         )
         lines = self._kernel_rows(chosen)
         with single_threaded_blas():
-            held = np.ascontiguousarray(self.lines[:, chosen].T)
-        _subtract_product(lines, held, self.lines)
+            pivot_rows = np.ascontiguousarray(self.lines[:, chosen].T)
+        _subtract_product(lines, pivot_rows, self.lines)
         order, triangle = _pivoted(lines[:, chosen])
         new = self._store[self.rank : self.rank + len(order)]
         if len(order):
@@ -130,23 +131,23 @@ class Factor:
                 new[:] = linalg.solve_triangular(
                     triangle, lines[order], lower=True, check_finite=False
                 )
-        self._lacking -= np.einsum("ij,ij->j", new, new)
-        self._lacking[chosen[order]] = 0.0
+        self._residuals -= np.einsum("ij,ij->j", new, new)
+        self._residuals[chosen[order]] = 0.0
         if not len(order):
-            self._lacking[chosen] = 0.0  # rounding only
+            self._residuals[chosen] = 0.0  # rounding only
         self.rank += len(order)
 
 
-def _subtract_product(lines: Array, held: Array, L: Array) -> None:
+def _subtract_product(lines: Array, pivot_rows: Array, L: Array) -> None:
     def work(columns: slice) -> None:
-        lines[:, columns] -= held @ L[:, columns]
+        lines[:, columns] -= pivot_rows @ L[:, columns]
 
     if len(L):
         run_each(work, slices(lines.shape[1], STRIP))
 
 
 def _pivoted(block: Array) -> tuple[Array, Array]:
-    """Return order and triangle of a Cholesky factor, of pivots above 1 % of the largest."""
+    """Return pivots and triangle of a Cholesky factor, without pivots below 1 % of the largest."""
     size = len(block)
     triangle, left, order = (
         np.zeros((size, size)),
@@ -174,9 +175,9 @@ class Spectrum(NamedTuple):
 
 
 def spectrum_of(K: Array) -> Spectrum:
-    """Return the spectrum of a whole matrix, without eigenvalues that are rounding errors."""
+    """Return the spectrum of a stored matrix, without eigenvalues that are rounding errors."""
     values, vectors = eigh(K.astype(np.float64, copy=False))
-    return _kept(values, vectors, float(np.finfo(K.dtype).eps) * len(K))
+    return _make_spectrum(values, vectors, float(np.finfo(K.dtype).eps) * len(K))
 
 
 def low_rank_spectrum(
@@ -190,25 +191,24 @@ def low_rank_spectrum(
     trace = float(diagonal.sum())
     most = min(space.m, LARGEST_RANK, min(memory, FACTOR_BYTES) // (24 * space.m))
     factor = Factor(space.kernel_rows, diagonal, most)
-    # A factor of rank 256 that lacks more than this share of the trace shows that the rank is not
-    # low.
-    looks = ((256, 1e-3), (LARGEST_RANK, 1e-9))
-    for size, share in looks if rank is None else looks[1:]:
+    # If a factor of rank 256 leaves more than 0.1 % of the trace, the rank is not low.
+    checks = ((256, 1e-3), (LARGEST_RANK, 1e-9))
+    for size, share in checks if rank is None else checks[1:]:
         factor.grow(size)
-        if not factor.lacking <= share * trace:
+        if not factor.residual_trace <= share * trace:
             return None
     with single_threaded_blas():
         values, vectors = eigh(factor.lines @ factor.lines.T)
-        small = _kept(values, vectors, float(np.finfo(np.float64).eps) * len(values))
+        small = _make_spectrum(values, vectors, float(np.finfo(np.float64).eps) * len(values))
         return Spectrum(
             np.ascontiguousarray(factor.lines.T @ (small.basis / small.roots)), small.roots
         )
 
 
-def _kept(values: Array, vectors: Array, precision: float) -> Spectrum:
+def _make_spectrum(values: Array, vectors: Array, precision: float) -> Spectrum:
     kept = (
         values > precision * max(float(values[-1]), 0.0) if len(values) else np.zeros(0, dtype=bool)
     )
-    if not kept.any():  # no row has a length: one feature that is zero
+    if not kept.any():  # K = 0: one feature that is zero
         return Spectrum(np.zeros((len(vectors), 1)), np.ones(1))
     return Spectrum(vectors[:, kept], np.sqrt(values[kept]))

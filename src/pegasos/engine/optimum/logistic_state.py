@@ -1,4 +1,4 @@
-"""Solver state of a predictor with the logistic loss: point, derivatives, and the best pair."""
+"""Solver state of a predictor with the logistic loss: point, derivatives, best certificate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ Array = np.ndarray[Any, Any]
 
 
 class Point(NamedTuple):
-    """An element of the space of predictors; ⟨p, q⟩ = p.vector · q.image."""
+    """An element w of the space of predictors; inner products are p.vector · q.image.
+
+    On a kernel `vector` are coefficients c and `image` is K c; else both are w.
+    """
 
     vector: Array
     image: Array
@@ -33,27 +36,27 @@ class Pair(NamedTuple):
 
 
 class State:
-    """A predictor, its derivatives, and the best pair so far.
+    """A predictor, its derivatives, and the best primal-dual pair so far.
 
     Parameters
     ----------
-    number : the number of its system.
-    target : labels and bounds; `bounds` are the share of C_i that is in force in this stage.
+    number : index of the target.
+    target : labels and C_i; `bounds` are the C_i of the present stage, a `share` of the final ones.
     free : whether the intercept is free.
     size : length of the vector of a predictor.
 
     Attributes
     ----------
     point, scores, bias : w, its scores without the intercept, and the intercept.
-    push, curvature : β and D at these scores.
-    rest : -gradient, Σ β_i x_i - w.
-    whole_step, clipped : dual candidate y·a after a whole Newton step, and its part in the box.
+    beta, curvature : β and D at these scores.
+    descent : negative gradient r = Σ β_i x_i - w.
+    newton_dual, clipped : dual candidate y·a of a full Newton step, and the same in its box.
     """
 
-    push: Array
+    beta: Array
     curvature: Array
     clipped: Array
-    rest: Point
+    descent: Point
     best: Pair
 
     def __init__(self, number: int, target: Target, free: bool, size: int) -> None:
@@ -69,13 +72,13 @@ class State:
             self.best = self.best._replace(bias=800.0 * float(seen[0]), primal=0.0)
 
     def restart(self, share: float) -> None:
-        """Go back to zero, with this share of the bounds."""
+        """Restart from zero, at this share of C."""
         zero, self.scores = np.zeros(self.size), np.zeros(len(self.labels))
-        self.point, self.bias, self.whole_step = Point(zero, zero), 0.0, self.scores
-        self.enter(share)
+        self.point, self.bias, self.newton_dual = Point(zero, zero), 0.0, self.scores
+        self.enter_stage(share)
 
-    def enter(self, share: float) -> None:
-        """Go on from here with this share of the bounds."""
+    def enter_stage(self, share: float) -> None:
+        """Continue from the present point at this share of C."""
         self.share = 1.0 if share > 0.99 else share
         self.bounds = self.share * self.all_bounds
         primal = float(self.bounds.sum()) * math.log(2.0)
@@ -83,90 +86,89 @@ class State:
         self.stalled = 0
 
     @property
-    def trivial(self) -> bool:
-        """Whether zero, or a constant, has no loss."""
+    def is_trivial(self) -> bool:
+        """Whether w = 0 has objective 0, with the intercept if that is free."""
         return self.best.primal <= 0.0
 
     @property
     def relative(self) -> float:
         """The relative gap of the best pair."""
-        return 0.0 if self.trivial else (self.best.primal - self.best.bound) / self.best.primal
+        return 0.0 if self.is_trivial else (self.best.primal - self.best.bound) / self.best.primal
 
-    def answer(self, vector: Array, bias: float) -> Optimum:
-        """Return the best pair as an optimum with this vector and intercept."""
+    def to_optimum(self, vector: Array, bias: float) -> Optimum:
+        """Return the best certificate as an optimum with this vector and intercept."""
         best, history = self.best, tuple(self.history)
         return Optimum(vector, bias, best.dual, best.primal, best.bound, self.rounds, history)
 
-    def center(self) -> None:
-        """Set a free intercept to its best value for these scores."""
+    def fit_bias(self) -> None:
+        """Set a free intercept to its optimal value for the present scores."""
         if self.free:
             self.bias = _best_bias(self.labels, self.bounds, self.scores, self.bias)
 
-    def settle(self) -> None:
-        """Compute the best free intercept for these scores, β, D and the dual candidate."""
-        self.center()
-        self.push, self.curvature = np.empty_like(self.scores), np.empty_like(self.scores)
-        derivatives(self.labels, self.bounds, self.scores, self.bias, self.push, self.curvature)
-        self.clipped = self.labels * np.clip(self.labels * self.whole_step, 0.0, self.bounds)
+    def update_derivatives(self) -> None:
+        """Compute the free intercept, β, D and the clipped dual candidate at the present scores."""
+        self.fit_bias()
+        self.beta, self.curvature = np.empty_like(self.scores), np.empty_like(self.scores)
+        derivatives(self.labels, self.bounds, self.scores, self.bias, self.beta, self.curvature)
+        self.clipped = self.labels * np.clip(self.labels * self.newton_dual, 0.0, self.bounds)
         if self.free:
-            balance(self.push)
+            balance(self.beta)
             balance(self.clipped)
 
-    def note(self, image: Array, push: Point, clipped: Point, scores: Array) -> bool:
-        """Keep what is better by these exact values; tell whether the gap is smaller by 0.1 %.
+    def certify(self, image: Array, beta: Point, clipped: Point, scores: Array) -> bool:
+        """Certify the present point; tell whether the gap has fallen by at least 0.1 %.
 
         Parameters
         ----------
-        image, scores : image and scores of the predictor.
-        push, clipped : Σ β_i x_i and Σ c_i x_i, where c is the dual candidate in its box.
+        image, scores : image and scores of the predictor, computed exactly.
+        beta, clipped : Σ β_i x_i and Σ c_i x_i, where c is the clipped dual candidate.
         """
         self.scores, self.point = scores, Point(self.point.vector, image)
-        self.rest = Point(push.vector - self.point.vector, push.image - image)
+        self.descent = Point(beta.vector - self.point.vector, beta.image - image)
         squared = dot(self.point.vector, image)
         losses = np.logaddexp(0.0, -self.labels * (scores + self.bias))
         primal = 0.5 * squared + dot(self.bounds, losses)
-        if squared < 0:  # rounding, which proves nothing
+        if squared < 0:  # by rounding: no valid bound
             primal = math.inf
         before = self.best.primal - self.best.bound
-        dual, bound = self._best_dual(primal, push, clipped)
-        self.improve(Pair(self.point.vector, self.bias, primal, dual, bound))
-        if self.share == 1.0:  # before that it is another objective
+        dual, bound = self._best_dual(primal, beta, clipped)
+        self.keep_better(Pair(self.point.vector, self.bias, primal, dual, bound))
+        if self.share == 1.0:  # earlier stages have another objective
             self.history.append((self.best.primal, self.best.bound))
         return self.best.primal - self.best.bound < before * (1.0 - 1e-3)
 
-    def improve(self, other: Pair) -> None:
+    def keep_better(self, other: Pair) -> None:
         """Keep the better predictor and the better bound, for the same bounds."""
         if other.primal <= self.best.primal:
             self.best = other._replace(dual=self.best.dual, bound=self.best.bound)
         if other.bound > self.best.bound:
             self.best = self.best._replace(dual=other.dual, bound=other.bound)
 
-    def _best_dual(self, primal: float, push: Point, clipped: Point) -> tuple[Array, float]:
-        """Return the best dual coefficients between β and c, and their bound.
+    def _best_dual(self, primal: float, beta: Point, clipped: Point) -> tuple[Array, float]:
+        """Return the best dual coefficients on the line from β to c, and their dual objective.
 
-        The gap is about (1-τ)² rᵀKr/2 + τ² rᵀD⁻¹r/2 at β - τ r: where K is large, c is much the
-        better one.
+        At β - τ r the gap is about (1-τ)² rᵀKr/2 + τ² rᵀD⁻¹r/2: for large K, c is much better.
         """
         found: list[tuple[float, Array]] = []
 
         def gap_at(tau: float) -> float:
-            vector, image = ((1.0 - tau) * p + tau * c for p, c in zip(push, clipped, strict=True))
-            dual = self.labels * ((1.0 - tau) * self.push + tau * self.clipped)
+            vector, image = ((1.0 - tau) * p + tau * c for p, c in zip(beta, clipped, strict=True))
+            dual = self.labels * ((1.0 - tau) * self.beta + tau * self.clipped)
             squared, terms = dot(vector, image), dual_terms(self.bounds, dual)
-            possible = squared >= -1e-12 * terms  # of a w that is zero it may be a rounding below
-            found.append((terms - 0.5 * max(squared, 0.0) if possible else -math.inf, dual))
+            is_valid = squared >= -1e-12 * terms  # w = 0 may have ‖w‖² < 0 by rounding
+            found.append((terms - 0.5 * max(squared, 0.0) if is_valid else -math.inf, dual))
             return primal - found[-1][0]
 
-        at_push, at_clipped = gap_at(0.0), gap_at(1.0)
-        if 0 < at_push < math.inf and 0 < at_clipped < math.inf:
-            gap_at(at_push / (at_push + at_clipped))
+        at_beta, at_clipped = gap_at(0.0), gap_at(1.0)
+        if 0 < at_beta < math.inf and 0 < at_clipped < math.inf:
+            gap_at(at_beta / (at_beta + at_clipped))
         bound, dual = max(found, key=lambda pair: pair[0])
         return dual, bound
 
     def line_search(self, direction: Array, slope: float, curvature: float) -> float:
-        """Return about the best t >= 0 along scores, where the slope has fallen to a tenth.
+        """Return a step size t >= 0 at which |slope| is at most a tenth of that at 0.
 
-        slope + t·curvature is the derivative of ‖w‖²/2.
+        `slope` + t·`curvature` is the derivative of ‖w‖²/2; `direction` are the scores of the step.
         """
         scores = self.scores + self.bias
         out = np.empty(2)
@@ -195,7 +197,7 @@ class State:
 
 
 def balance(coefficients: Array) -> None:
-    """Shorten the heavier side so that the sum is 0, in place."""
+    """Scale down the positive or the negative coefficients so that the sum is 0, in place."""
     up = float(np.maximum(coefficients, 0.0).sum())
     down = float(-np.minimum(coefficients, 0.0).sum())
     if up > down:
@@ -205,19 +207,19 @@ def balance(coefficients: Array) -> None:
 
 
 def dot(left: Array, right: Array) -> float:
-    """Return the dot product by pairwise sums: the bits of BLAS depend on its threads."""
+    """Return the dot product by pairwise sums, which do not depend on the number of threads."""
     return float((left * right).sum())
 
 
 @compiled
 def derivatives(
-    labels: Array, bounds: Array, scores: Array, bias: float, push: Array, curvature: Array
+    labels: Array, bounds: Array, scores: Array, bias: float, beta: Array, curvature: Array
 ) -> None:
     """Compute β and D."""
     for i in range(labels.size):
         margin = labels[i] * (scores[i] + bias)
         a = bounds[i] * sigmoid(-margin)
-        push[i] = labels[i] * a
+        beta[i] = labels[i] * a
         curvature[i] = a * sigmoid(margin)
 
 
@@ -271,6 +273,6 @@ def _best_bias(labels: Array, bounds: Array, scores: Array, bias: float) -> floa
 
 
 def dual_terms(bounds: Array, dual: Array) -> float:
-    """Return Σ d(a, C) = Σ C H(a/C), H the entropy of a share."""
+    """Return Σ d(a, C) = Σ C H(a/C), where H is the binary entropy."""
     share = np.divide(dual, bounds, out=np.zeros_like(dual), where=bounds > 0.0).clip(0.0, 1.0)
     return dot(bounds, entr(share) + entr(1.0 - share))

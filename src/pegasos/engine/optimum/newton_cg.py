@@ -2,11 +2,11 @@
 
 With the scores s of w let β_i = y_i C_i σ(-y_i s_i) and D_i = C_i σ(s_i) σ(-s_i). The gradient is
 -r = w - Σ β_i x_i, and Newton's step δ solves (I + Σ D_i x_i x_iᵀ) δ = r. The gap of the pair (w,
-y β) is ‖r‖²/2 exactly, and what conjugate gradients leave of the residual ρ leaves ‖ρ‖²/2 of the
-next gap, as far as F is quadratic: that is when to stop them.
+y β) is exactly ‖r‖²/2. As far as F is quadratic, a residual ρ of conjugate gradients contributes
+‖ρ‖²/2 to the next gap, which determines when to stop them.
 
-Large C is reached in stages, each ten times the last: fewer steps, and no coefficients that are
-much larger than necessary, whose scores would lose their digits to rounding.
+Large C is reached in stages, each ten times the last. That takes fewer steps, and avoids
+coefficients much larger than necessary, whose scores would lose their digits to rounding.
 
 Predictors are either weights w of sparse features (`WeightSpace`) or combinations of rows w = Σ
 c_i φ(x_i) (`KernelSpace`). Each space evaluates certificates and solves for Newton steps.
@@ -41,12 +41,11 @@ from pegasos.engine.runtime.interruption import check_interruption, deadline_rea
 
 Array = np.ndarray[Any, Any]
 
-#: Steps without progress, each solved more exactly than the last, after which a target is given up.
+#: Steps without progress, each solved ten times more exactly than the last, before giving up.
 PATIENCE = 3
-#: Share of the model's decrease that conjugate gradients may leave, and share of the gap asked for.
-LEFT_OF_MODEL, LEFT_OF_GAP = 0.05, 0.2
-#: C·K_ii of the first stage, the ratio of C in successive stages, and the relative gap that ends
-#: one.
+#: Conjugate gradients stop at these shares of the model's decrease and of the gap asked for.
+FORCING_TERM, GAP_SHARE = 0.05, 0.2
+#: Largest C·K_ii of the first stage, ratio of C in successive stages, relative gap that ends one.
 FIRST_STAGE, STAGE_FACTOR, STAGE_GAP = 10.0, 10.0, 0.5
 
 
@@ -56,7 +55,7 @@ class Step(NamedTuple):
     move: Point
     scores: Array
     shift: float
-    whole: Array
+    newton_dual: Array
 
 
 def solve_logistic_iteratively(
@@ -69,20 +68,21 @@ def solve_logistic_iteratively(
     """Return the optimum of each target to a relative gap of `tol`, as combinations of any rows.
 
     The rows' dtype or a deadline may leave a larger gap, which the optimum then states. All
-    targets go in step, with one product of K for all of them.
+    targets advance together: each product with K serves all of them.
     """
     if not targets:
         return []
-    function = KernelOperator(rows, members, 1.0 if intercept is Intercept.AUGMENTED else 0.0)
-    space = KernelSpace(function, len(targets))
+    operator = KernelOperator(rows, members, 1.0 if intercept is Intercept.AUGMENTED else 0.0)
+    space = KernelSpace(operator, len(targets))
     free = intercept is Intercept.FREE
     states = [State(k, target, free, space.size) for k, target in enumerate(targets)]
     with announced("newton-float64"):
-        _go_in_stages(space, [state for state in states if not state.trivial], tol)
+        _solve_in_stages(space, [state for state in states if not state.is_trivial], tol)
     c = np.stack([state.best.vector for state in states])
     bias = c.sum(axis=1) if intercept is Intercept.AUGMENTED else [s.best.bias for s in states]
-    vectors = function.vectors(c)
-    return [state.answer(v, float(b)) for state, v, b in zip(states, vectors, bias, strict=True)]
+    vectors = operator.vectors(c)
+    found = zip(states, vectors, bias, strict=True)
+    return [state.to_optimum(v, float(b)) for state, v, b in found]
 
 
 def solve_logistic_sparsely(
@@ -90,18 +90,17 @@ def solve_logistic_sparsely(
 ) -> list[Optimum]:
     """Return the weights of each target on CSR rows, to a relative gap of `tol` if possible.
 
-    A free intercept is not supported. An epoch of coordinate ascent takes the time of ten or
-    twenty products on one core, and these use all of them: from some thousand rows on no epoch
-    comes first.
+    A free intercept is not supported. No epochs of coordinate ascent come first: an epoch takes
+    the time of ten to twenty products, and products use all cores.
     """
     space = WeightSpace(X if members is None else X[members], intercept is Intercept.AUGMENTED)
     found = []
     with announced("sparse-newton"):
         for target in targets:
             state = State(0, target, False, space.size)
-            _go_in_stages(space, [state], tol)
+            _solve_in_stages(space, [state], tol)
             w = state.best.vector
-            found.append(state.answer(w[: space.width].copy(), float(w[space.width :].sum())))
+            found.append(state.to_optimum(w[: space.width].copy(), float(w[space.width :].sum())))
     return found
 
 
@@ -110,30 +109,30 @@ class KernelSpace:
 
     most_steps = 200
 
-    def __init__(self, function: KernelOperator, targets: int) -> None:
-        self._function, self.size = function, function.m
-        self._systems = KernelSystems(function, targets)
+    def __init__(self, operator: KernelOperator, targets: int) -> None:
+        self._operator, self.size = operator, operator.m
+        self._systems = KernelSystems(operator, targets)
 
     @property
-    def largest(self) -> float:
+    def largest_diagonal(self) -> float:
         """The largest K_ii."""
-        return float(self._function.diagonal.max(initial=0.0))
+        return float(self._operator.diagonal.max(initial=0.0))
 
-    def note(self, states: list[State]) -> list[bool]:
+    def certify(self, states: list[State]) -> list[bool]:
         """Compute exact certificates in one product; tell which states have improved."""
-        columns = [c for state in states for c in (state.point.vector, state.push, state.clipped)]
-        scores = self._function.scores(np.stack(columns), exact=True).reshape(len(states), 3, -1)
+        columns = [c for state in states for c in (state.point.vector, state.beta, state.clipped)]
+        scores = self._operator.scores(np.stack(columns), exact=True).reshape(len(states), 3, -1)
         return [
-            state.note(own[0], Point(state.push, own[1]), Point(state.clipped, own[2]), own[0])
+            state.certify(own[0], Point(state.beta, own[1]), Point(state.clipped, own[2]), own[0])
             for state, own in zip(states, scores, strict=True)
         ]
 
-    def steps(self, states: list[State], gaps: Array, left: Array) -> list[Step]:
-        """Solve the systems of all states in step."""
+    def steps(self, states: list[State], gaps: Array, forcing: Array) -> list[Step]:
+        """Solve the systems of all states side by side."""
         roots = np.sqrt(np.stack([state.curvature for state in states]))
-        rest = np.stack([state.rest.vector for state in states])
-        images = np.stack([state.rest.image for state in states])
-        system = KernelSystem(self._function, roots, rest, images, gaps, left, states[0].free)
+        descent = np.stack([state.descent.vector for state in states])
+        images = np.stack([state.descent.image for state in states])
+        system = KernelSystem(self._operator, roots, descent, images, gaps, forcing, states[0].free)
         self._systems.solve(system)
         return [
             Step(Point(step, scores), scores, float(shift), state.point.vector + step)
@@ -148,10 +147,10 @@ class KernelSpace:
 
 
 class WeightSpace:
-    """Weights of sparse features, of which a constant feature is the last; points are w twice.
+    """Weights of sparse features, with that of a constant feature last; points are (w, w).
 
-    The matrix Σ D_i x_i x_iᵀ is never made: an iteration takes a product of X and one of its
-    transpose.
+    The matrix Σ D_i x_i x_iᵀ is never formed: an iteration takes a product with X and one with
+    its transpose.
     """
 
     most_steps = 60
@@ -162,33 +161,33 @@ class WeightSpace:
         self.size = self.width + constant
 
     @property
-    def largest(self) -> float:
+    def largest_diagonal(self) -> float:
         """The largest squared length of a row."""
         return float(self._rows.diagonal.max(initial=0.0)) + self._constant
 
-    def note(self, states: list[State]) -> list[bool]:
+    def certify(self, states: list[State]) -> list[bool]:
         """Compute exact scores and certificates; tell which states have improved."""
         improved = []
         for state in states:
             w = state.point.vector
-            push, clipped = self.combined(state.push), self.combined(state.clipped)
-            given = Point(push, push), Point(clipped, clipped)
-            improved.append(state.note(w, *given, self.scores(state.point)))
+            beta, clipped = self.combined(state.beta), self.combined(state.clipped)
+            given = Point(beta, beta), Point(clipped, clipped)
+            improved.append(state.certify(w, *given, self.scores(state.point)))
         return improved
 
-    def steps(self, states: list[State], gaps: Array, left: Array) -> list[Step]:
+    def steps(self, states: list[State], gaps: Array, forcing: Array) -> list[Step]:
         """Solve the system of each state, with a power of its diagonal as the preconditioner."""
         found = []
         for k, state in enumerate(states):
-            system = _WeightSystem(self, state, gaps[k : k + 1], left[k : k + 1])
-            # The diagonal itself serves words, few of which are in most rows, but it tears apart
-            # columns that belong together, as those of rows of length one and the constant feature
-            # do. Measured: powers of 1/2 to 4/5 serve both.
+            system = _WeightSystem(self, state, gaps[k : k + 1], forcing[k : k + 1])
+            # The diagonal itself suits word counts, but slows down convergence where columns are
+            # correlated, such as a constant feature beside rows of length one. Measured: powers of
+            # 1/2 to 4/5 suit both.
             inverse = (1.0 + self.squares(state.curvature)) ** (-2.0 / 3.0)
             system.iterate(np.arange(1), partial(_scaled, inverse), MOST_ITERATIONS)
             move, scores = system.solution[0], system.scores[0]
-            whole = state.push - state.curvature * scores
-            found.append(Step(Point(move, move), scores, 0.0, whole))
+            newton_dual = state.beta - state.curvature * scores
+            found.append(Step(Point(move, move), scores, 0.0, newton_dual))
         return found
 
     def scores(self, point: Point) -> Array:
@@ -219,10 +218,10 @@ def _scaled(inverse: Array, columns: Array, numbers: Array) -> Array:
 class _WeightSystem(System):
     """The system (I + Σ D_i x_i x_iᵀ) δ = r of a Newton step."""
 
-    def __init__(self, space: WeightSpace, state: State, gaps: Array, left: Array) -> None:
+    def __init__(self, space: WeightSpace, state: State, gaps: Array, forcing: Array) -> None:
         self._space, self._curvature = space, state.curvature
-        self._right = state.rest.vector[None]
-        super().__init__(self._right.copy(), space.count, gaps, left)
+        self._right = state.descent.vector[None]
+        super().__init__(self._right.copy(), space.count, gaps, forcing)
 
     def product(self, direction: Array, numbers: Array) -> tuple[Array, Array]:
         scores = self._space.scores(Point(direction[0], direction[0]))
@@ -235,59 +234,59 @@ class _WeightSystem(System):
 Space = KernelSpace | WeightSpace
 
 
-def _go_in_stages(space: Space, states: list[State], tol: float) -> None:
-    """Solve all from zero, with C in stages."""
+def _solve_in_stages(space: Space, states: list[State], tol: float) -> None:
+    """Solve all targets from zero, increasing C in stages."""
     for state in states:
-        steepest = space.largest * float(state.all_bounds.max(initial=0.0))
+        steepest = space.largest_diagonal * float(state.all_bounds.max(initial=0.0))
         state.restart(FIRST_STAGE / steepest if 0 < steepest < math.inf else 1.0)
-    _go(space, states, tol)
+    _iterate(space, states, tol)
 
 
-def _go(space: Space, active: list[State], tol: float) -> None:
-    """Take Newton steps for all targets until each has converged or stalls, or the deadline."""
+def _iterate(space: Space, active: list[State], tol: float) -> None:
+    """Take Newton steps until each target has converged or stalled, or the deadline passes."""
     for step in range(space.most_steps + 1):
         last = step == space.most_steps or deadline_reached()
         for state in active:
             if last and state.share < 1.0:
-                state.enter(1.0)
-        active = _check(space, active, tol, step)
+                state.enter_stage(1.0)
+        active = _certify(space, active, tol, step)
         if not active or last:
             return
         tell_gap(max(state.relative for state in active), tol)
-        _move(space, active, tol)
+        _take_step(space, active, tol)
 
 
-def _check(space: Space, states: list[State], tol: float, step: int) -> list[State]:
-    """Evaluate the certificates of all; return the states that have not converged."""
+def _certify(space: Space, states: list[State], tol: float, step: int) -> list[State]:
+    """Certify all states, start the next stage where one ends; return the unconverged states."""
     if not states:
         return []
     for state in states:
-        state.settle()
-    going, changed = [], []
-    for state, improved in zip(states, space.note(states), strict=True):
+        state.update_derivatives()
+    unconverged, changed = [], []
+    for state, improved in zip(states, space.certify(states), strict=True):
         state.rounds = step
         state.stalled = 0 if improved else state.stalled + 1
         ends_stage = state.relative <= max(STAGE_GAP, tol) or state.stalled >= PATIENCE
         if state.share < 1.0 and ends_stage:
-            state.enter(STAGE_FACTOR * state.share)
+            state.enter_stage(STAGE_FACTOR * state.share)
             changed.append(state)
         elif state.share < 1.0 or (state.relative > tol and state.stalled < PATIENCE):
-            going.append(state)
-    return going + _check(space, changed, tol, step)
+            unconverged.append(state)
+    return unconverged + _certify(space, changed, tol, step)
 
 
-def _move(space: Space, states: list[State], tol: float) -> None:
-    """Take a Newton step of all."""
+def _take_step(space: Space, states: list[State], tol: float) -> None:
+    """Take a Newton step, with line search, for each state."""
     exactness = np.array([0.1**state.stalled for state in states])
     wanted = [(tol if state.share == 1.0 else STAGE_GAP) * state.best.primal for state in states]
-    gaps = LEFT_OF_GAP * exactness * np.array(wanted)
+    gaps = GAP_SHARE * exactness * np.array(wanted)
     for state, step in zip(
-        states, space.steps(states, gaps, LEFT_OF_MODEL * exactness), strict=True
+        states, space.steps(states, gaps, FORCING_TERM * exactness), strict=True
     ):
-        move, scores, shift, state.whole_step = step
-        # By rounding: the gradient is a descent direction.
-        if not dot(state.rest.vector, move.image) > 0:
-            move, scores, shift = state.rest, space.scores(state.rest), 0.0
+        move, scores, shift, state.newton_dual = step
+        # Rounding has spoiled the step: use the negative gradient.
+        if not dot(state.descent.vector, move.image) > 0:
+            move, scores, shift = state.descent, space.scores(state.descent), 0.0
         curvature = max(0.0, dot(move.vector, move.image))
         t = state.line_search(scores + shift, dot(state.point.vector, move.image), curvature)
         state.point = Point(

@@ -1,4 +1,4 @@
-"""Cholesky factors of matrices that rounding may have made indefinite, however badly scaled."""
+"""Cholesky factors of badly scaled matrices that rounding may have made indefinite."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Array = np.ndarray[Any, Any]
 
 
 def lifted_cholesky(matrix: Array) -> Array:
-    """Return the lower Cholesky factor of a matrix whose diagonal is raised as little as it takes.
+    """Return the lower Cholesky factor after raising the diagonal as little as necessary.
 
     >>> lifted_cholesky(np.array([[4.0, 2.0], [2.0, 1.0]])).round(3)
     array([[2., 0.],
@@ -28,7 +28,7 @@ def lifted_cholesky(matrix: Array) -> Array:
 
 
 class NormalMatrix:
-    """Positive (semi)definite matrix of a Newton step, scaled to a unit diagonal.
+    """Positive semidefinite matrix of a Newton step, scaled to a unit diagonal.
 
     >>> NormalMatrix(np.diag([4e12, 1e-12])).solve(np.array([4e12, 1e-12])).round(9)
     array([1., 1.])
@@ -45,7 +45,7 @@ class NormalMatrix:
         self.factor = (lifted_cholesky(self.scaled), True)
 
     def solve(self, right: Array) -> Array:
-        """Return the solution after up to three steps of refinement that reduce the residual."""
+        """Return the solution after up to three steps of iterative refinement."""
         right = self.scale * right
         solution = linalg.cho_solve(self.factor, right, check_finite=False)
         residual = right - self.scaled @ solution

@@ -1,4 +1,4 @@
-"""Dual ascent for pairs of classes, each on its own rows of those that all pairs share."""
+"""Dual ascent for pairs of classes, each on the rows of its two classes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Pair:
-    """Rows of a pair of classes among all rows, and the function that makes their solver."""
+    """Row numbers of a pair of classes, and a function that makes its solver."""
 
     index: Array
     make: Callable[[], DualAscent]
@@ -40,7 +40,7 @@ class PairResult:
 
     @classmethod
     def of(cls, solver: DualAscent, saves: bool = False) -> PairResult:
-        """Read a solver."""
+        """Return the present results of a solver."""
         solved = {member: _summary(optimum) for member, optimum in solver.solved.items()}
         return cls(
             solver.predictors(),
@@ -56,12 +56,11 @@ class PairResult:
 
 
 class PairAscent(Solver):
-    """The predictors of all pairs (pairs x λ), read as predictors over all rows.
+    """Solver of all pairs (pairs x λ), whose predictors are returned as predictors over all rows.
 
-    A pair is a column in which the other rows have the bound 0. Its solver sees its own rows
-    only, so that its cost does not depend on the others, and is dropped once `last` is reached:
-    the kernel values of two pairs at most (one per thread) are held at a time, next to those of
-    all rows.
+    Coefficients of rows of other classes are 0. The solver of a pair sees its own rows only, so
+    that its cost does not depend on the others, and is dropped once `last` is reached: besides
+    those of all rows, only the kernel values of one pair per thread are stored at a time.
 
     Parameters
     ----------

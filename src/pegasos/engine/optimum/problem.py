@@ -34,14 +34,14 @@ class Intercept(Enum):
 
 
 @dataclass(frozen=True)
-class Held:
-    """Rows of the hinge loss that are held at a_i = C_i; their loss is C_i (1 - m_i) at any margin.
+class FixedRows:
+    """Rows of the hinge loss fixed at a_i = C_i; their loss is C_i (1 - m_i) at any margin.
 
     Parameters
     ----------
     vector : Σ C_i y_i x_i, with Σ C_i y_i last if there is a constant feature.
     total : Σ C_i.
-    scale : F at a known point: gaps are shares of it, as F without these rows may be negative.
+    scale : F at a known point, the denominator of relative gaps: F without these rows may be < 0.
     """
 
     vector: Array
@@ -53,16 +53,16 @@ class Held:
 class Target:
     """One predictor to be solved: labels ±1 and C_i of the m training rows (0: the row is ignored).
 
-    `held` are other rows that are decided already (not with a free intercept).
+    `fixed` summarizes further rows, fixed at C_i (not with a free intercept).
     """
 
     labels: Array
     bounds: Array
-    held: Held | None = None
+    fixed: FixedRows | None = None
     unit: ClassVar[float] = 1.0
 
     @cached_property
-    def sides(self) -> tuple[float, float]:
+    def label_weights(self) -> tuple[float, float]:
         """Σ C_i of the rows with label 1 and of those with label -1."""
         return tuple(float(self.bounds[self.labels == label].sum()) for label in (1.0, -1.0))  # type: ignore[return-value]
 
@@ -71,8 +71,8 @@ class Target:
         """The number of rows with C_i > 0."""
         return int(np.count_nonzero(self.bounds > 0.0))
 
-    def of(self, own: tuple[Array, ...]) -> tuple[Array, Array]:
-        """Return the labels and bounds of the rows whose numbers are `own[0]`."""
+    def labels_and_bounds(self, own: tuple[Array, ...]) -> tuple[Array, Array]:
+        """Return the labels and C_i of a block's rows, whose numbers are `own[0]`."""
         return self.labels[own[0]], self.bounds[own[0]]
 
 
@@ -109,7 +109,7 @@ class Optimum:
 
 
 class Problem:
-    """Rows, loss and intercept that several targets share, as the choice of a method reads them.
+    """Rows, loss, intercept and tolerance that several targets share.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class Problem:
 
     @property
     def is_mapped(self) -> bool:
-        """Whether features are computed from a kernel in every pass."""
+        """Whether features are computed from a kernel (Nyström) in every pass."""
         return self.rows.is_mapped
 
     def mean_cost(self, target: Target) -> float:
@@ -217,7 +217,7 @@ def _objectives(
 ) -> None:
     """Compute all P and D in one pass over the scores, with sums in float64.
 
-    For D, coefficients are clipped to their box, which float32 may leave by rounding.
+    For D, coefficients are clipped to their box: in float32 rounding may move them out of it.
     """
     total = 0.0
     for r in range(rows.size):
@@ -243,16 +243,16 @@ def _objectives(
         dual[k] = lam * (terms - 0.5 * dual_length)
 
 
-def halvings(tol: float) -> int:
-    """Return the number of bisections for the best length of w at a relative gap of tol."""
+def bisections(tol: float) -> int:
+    """Return the number of bisections in `rescale` that a relative gap of tol needs."""
     return max(6, 6 + math.ceil(-math.log2(tol)))
 
 
 @partial(compiled, any_order=True)
-def stretched(
+def rescale(
     labels: Array, bounds: Array, scores: Array, bias: float, squared: float, times: int
 ) -> tuple[float, float]:
-    """Return the factor t for which t (w, b) has the least F, after `times` bisections, and that F.
+    """Return the t that minimizes F(t (w, b)) after `times` bisections, and that minimum.
 
     Where nearly all margins are almost 1 and C is large, a slightly longer w has no loss. The
     slope t ‖w‖² - Σ C_i u_i over t u_i < 1, where u_i = y_i (w·x_i + b), increases with t.

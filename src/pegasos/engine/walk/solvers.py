@@ -182,26 +182,26 @@ class PerceptronSolver(EpochSolver):
         columns = len(walk.classes)
         self.average = average
         self.steps = np.zeros(columns, dtype=np.int64) if steps is None else steps
-        self.resting = np.zeros(columns, dtype=bool) if done is None else done
+        self.frozen = np.zeros(columns, dtype=bool) if done is None else done
         self.mistakes: list[Array] = []
         self.losses: list[Array] = []
 
     @property
     def finished(self) -> bool:  # type: ignore[override]
         """Whether all columns have had an epoch without mistakes."""
-        return bool(self.resting.all())
+        return bool(self.frozen.all())
 
     def walk_epoch(self) -> None:
         """Run an epoch; columns that made no mistake in it are frozen."""
         walk = self.walk
         walk.advance(walk.step + self.m)
         self.epoch += 1
-        self.steps = self.steps + np.where(self.resting, 0, self.m)
+        self.steps = self.steps + np.where(self.frozen, 0, self.m)
         mistakes = walk.take_mistakes()
         self.mistakes.append(mistakes)
         self.losses.append(walk.take_losses() / self.m)
-        self.resting = self.resting | (mistakes == 0)
-        walk.rest(self.resting)
+        self.frozen = self.frozen | (mistakes == 0)
+        walk.freeze(self.frozen)
 
     def predictors(self) -> tuple[Array, Array]:
         """Return vectors and bias at this moment."""

@@ -382,6 +382,6 @@ class Walk:
             self._close_block()
             self._done = self._size = 0
 
-    def rest(self, resting: Array) -> None:
-        """Let the columns of this mask rest, and the others walk."""
-        self._columns.frozen[: self.active] = resting
+    def freeze(self, frozen: Array) -> None:
+        """Freeze the columns of this mask; draws change only the others."""
+        self._columns.frozen[: self.active] = frozen

@@ -1,8 +1,7 @@
-"""Kernel values as the working-set method asks for them: within a small set, and rows of K.
+"""Sources of kernel values for the working-set method: within a working set, and rows of K.
 
-Scores are float64 for any dtype of the rows, and without the constant feature. Rows of K come
-from a stored matrix, from a cache of rows that are computed when first needed, or are inner
-products of explicit features.
+Scores are float64 for any dtype of the rows, and exclude the constant feature. Rows of K come
+from a stored matrix or a cache of rows, or are inner products of explicit features.
 """
 
 from __future__ import annotations
@@ -28,31 +27,31 @@ from pegasos.engine.runtime.threads import run_each, single_threaded_blas, slice
 
 Array = np.ndarray[Any, Any]
 
-#: Rows of the kernel within a set that one job computes: on two cores 64 rows of 1,000 take 1 ms.
+#: Rows of a set's kernel that one job computes (measured: 64 rows of 1,000 take 1 ms on two cores).
 SET_ROWS = 64
-#: Bytes up to which a kernel matrix is stored: one half of it is computed, which takes 15 ms for
+#: Bytes up to which a kernel matrix is always stored. By symmetry half of it is computed: 15 ms for
 #: 4,000 rows of 10 features in float32.
 SMALL_MATRIX_BYTES = 2**26
-#: Bytes of a kernel matrix or a cache of kernel rows at most: fresh memory may cost seconds per GB.
+#: Largest kernel matrix or cache of kernel rows in bytes: new memory may cost seconds per GB.
 MOST_KERNEL_BYTES = 2**30
 #: Explicit rows that are converted to float64 at once: 16 MB for 128 features.
 ROWS_AT_ONCE = 16384
 
 
 class KernelSource:
-    """Kernel values of all rows.
+    """Source of the kernel values of all rows.
 
     Attributes
     ----------
-    rounded : whether values are float32, so that scores must be computed anew in the end.
-    stored : whether all rows of K are stored, so that predictors can be solved in threads.
+    rounded : whether values are float32, so that final scores must be recomputed exactly.
+    stored : whether all rows of K are stored, so that predictors can be solved in parallel.
     count : number of rows.
     """
 
     rounded = stored = False
     count: int
 
-    def within(self, index: Array, constant: float, factor: float, dtype: Any) -> SetKernel:
+    def set_kernel(self, index: Array, constant: float, factor: float, dtype: Any) -> SetKernel:
         """Return the kernel between these rows, plus a constant, times a factor."""
         raise NotImplementedError
 
@@ -82,8 +81,8 @@ def add_rows(
 ) -> None:
     """scores[start:stop] += changes[r] values[slots[r], start:stop], four rows at a time.
 
-    Factors are read before a loop: writing scores might change them, for all the compiler knows
-    (measured: 3 times faster).
+    Factors are read before the loop, because the compiler must assume that writing scores changes
+    them (measured: 3 times faster).
     """
     target, whole = scores[start:stop], slots.size - slots.size % 4
     for k in range(0, whole, 4):
@@ -99,12 +98,12 @@ def add_rows(
 
 
 class ExplicitKernel(KernelSource):
-    """Inner products of explicit features: scores follow from the vector that changes add up to."""
+    """Inner products of explicit features; scores are updated by the change of w."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows, self.count = rows, rows.count
 
-    def within(self, index: Array, constant: float, factor: float, dtype: Any) -> SetKernel:
+    def set_kernel(self, index: Array, constant: float, factor: float, dtype: Any) -> SetKernel:
         """Compute all inner products."""
         block = self._rows.X[index].astype(np.float64)
         with single_threaded_blas():  # the same bits for any number of threads
@@ -131,8 +130,8 @@ class StoredKernel(KernelSource):
         self._values, self.count = read_only(values), len(values)
         self._buffers = Buffers()
 
-    def within(self, index: Array, constant: float, factor: float, dtype: Any) -> SetKernel:
-        """Return rows to be gathered from the matrix when steps need them."""
+    def set_kernel(self, index: Array, constant: float, factor: float, dtype: Any) -> SetKernel:
+        """Return a set kernel whose rows are copied from the matrix when steps first need them."""
         K = self._buffers.take("set", (len(index), len(index)), dtype)
         line, gathered = np.full(len(index), -1), np.zeros(1, dtype=np.int64)
         return SetKernel(K, line, gathered, self._values, index, index, constant, factor)
@@ -179,8 +178,8 @@ class CachedKernel(KernelSource):
         self._time = 0
         self._buffers = Buffers()
 
-    def within(self, index: Array, constant: float, factor: float, dtype: Any) -> SetKernel:
-        """Compute the set's part of rows that are not cached: most of them will not change."""
+    def set_kernel(self, index: Array, constant: float, factor: float, dtype: Any) -> SetKernel:
+        """Compute the set's columns of rows that are not cached: most will not be needed whole."""
         slots = self._slot_of[index]
         K = self._buffers.take("set", (len(index), len(index)), dtype)
         missing = np.flatnonzero(slots < 0)
@@ -198,14 +197,14 @@ class CachedKernel(KernelSource):
         return SetKernel(K, line, gathered, values, slots, index, constant, factor)
 
     def add(self, index: Array, changes: Array, scores: Array) -> None:
-        """Add rows of K, computed if need be."""
+        """Add rows of K, computing those that are not cached."""
         for start in range(0, len(index), self._capacity):
             part = slice(start, start + self._capacity)
             slots = self._find_or_compute(index[part])
             _add_in_tiles(slots, changes[part], read_only(self._values), scores)
 
     def scores(self, index: Array, coefficients: Array) -> Array:
-        """Compute scores tile by tile, past the cache."""
+        """Compute scores tile by tile, without the cache."""
         everywhere = np.arange(self.count)
         return self._rows.combine(coefficients, index, everywhere, np.float64)
 
@@ -221,7 +220,7 @@ class CachedKernel(KernelSource):
         return CachedKernel(self._exact_rows, max(GATHERED_ROWS, self._capacity // 2))
 
     def _find_or_compute(self, index: Array) -> Array:
-        """Return the slots of these rows, in which the longest unused ones make way for them."""
+        """Return the slots of these rows; missing ones replace the least recently used."""
         self._time += 1
         slots = self._slot_of[index]
         self._last_use[slots[slots >= 0]] = self._time
@@ -260,9 +259,9 @@ def _add_in_tiles(slots: Array, changes: Array, values: Array, scores: Array) ->
 def kernel_source(
     rows: Any, memory: int, rounding: bool = False, matrix_bytes: int = SMALL_MATRIX_BYTES
 ) -> KernelSource:
-    """Return the kernel of any rows within so many bytes, rounded where that is allowed.
+    """Return a kernel source of any rows within `memory`, in float32 if `rounding` is allowed.
 
-    A kernel matrix that is not there yet is computed if it takes at most `matrix_bytes`.
+    A kernel matrix that is not stored yet is computed if it takes at most `matrix_bytes`.
     """
     if not rows.dual:
         return ExplicitKernel(rows)

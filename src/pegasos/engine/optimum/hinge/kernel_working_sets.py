@@ -1,8 +1,8 @@
 """Working sets on a kernel: storage of K, warm start, and an interior point on a factor of K.
 
-Above 1,500 rows the optimum of a sample predicts most coefficients, unless C is large. Where
-rounds do not converge and K has a low rank, an interior point method on a factor of K takes over;
-predictors that still have not converged go on with working sets.
+Above 1,500 rows the optimum of a sample predicts most coefficients, unless C is large. If rounds
+do not converge and K has low rank, an interior point method on a factor of K takes over;
+predictors that still have not converged continue with working sets.
 """
 
 from __future__ import annotations
@@ -39,29 +39,28 @@ from pegasos.engine.runtime.threads import our_threads
 Array = np.ndarray[Any, Any]
 
 FACTOR = "interior point on a low-rank factor"
-#: Rows up to which a factor of the whole kernel matrix is computed; and how long working sets go on
-#: before a factor is tried: rounds, and pair steps times rows, at most as many as the matrix of a
-#: known rank has products.
+#: Rows up to which K is always factored (all eigenvalues), and the rounds, and pair steps times
+#: rows, that working sets may take before that; for a known rank r, at most m r² of the latter.
 FACTORED_ROWS, BEFORE_FACTOR = 1500, Limit(40, 3e9)
-#: Rows up to which epochs are walked on a kernel matrix, and the smallest tolerance for which the
-#: matrix of more rows may be rounded to float32 at first.
+#: Rows up to which epochs may come first, and smallest tolerance for which the kernel values of
+#: more rows are rounded to float32 at first.
 SMALL_MATRIX, LEAST_ROUNDED_GAP = 1500, 1e-7
-#: Mean of C_i K_ii up to which a sample predicts coefficients: one epoch leaves a gap of 0.9 there.
+#: Mean of C_i K_ii up to which a sample predicts coefficients; there one epoch leaves a gap of 0.9.
 PREDICTED_COST = 10.0
-#: A matrix instead of a cache of rows: for so many predictors, or if the start has so large a share
-#: of nonzero coefficients (a row of the cache is computed whole, of the matrix one half only).
+#: Predictors, and share of nonzero coefficients at the start, from which K is stored, not cached: a
+#: cache computes whole rows, the matrix half of them by symmetry.
 PREDICTORS_WORTH_MATRIX, SHARE_WORTH_MATRIX = 3, 0.15
-#: Rows up to which all of them are solved as fast as a sample.
+#: Rows up to which solving a sample first saves no time.
 TOO_FEW = 2000
 
 
 def computes_rows(problem: Problem) -> bool:
-    """Tell whether there are many rows and no kernel matrix yet: then no epoch is walked."""
+    """Tell whether there are many rows and no kernel matrix yet: then no epochs come first."""
     return problem.m > SMALL_MATRIX and problem.rows.computes_rows
 
 
 class KernelWorkingSets:
-    """Solver of one problem on a kernel; scores are kept from one call to the next."""
+    """Solver of one problem on a kernel, which keeps scores between calls."""
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
@@ -85,35 +84,35 @@ class KernelWorkingSets:
             found = self._sets.solve(targets, problem.tol, start, names, limit)
             self._solve_by_factor(targets, found)
             if problem.m > FACTORED_ROWS:
-                self._go_on(targets, found, list(range(len(targets))) if names is None else names)
+                self._resume(targets, found, list(range(len(targets))) if names is None else names)
             return found
 
     def _solve_by_factor(self, targets: list[Target], found: list[Optimum]) -> None:
-        late = self._late(found)
-        spectrum = self._spectrum if late else None
+        todo = self._find_unconverged(found)
+        spectrum = self._spectrum if todo else None
         if spectrum is not None:
             given = (self._problem.intercept, self._problem.tol)
-            own = [targets[k] for k in late]
+            own = [targets[k] for k in todo]
             solved = solve_by_factor(spectrum, self._kernel, own, *given)
-            _keep_better(found, late, [replace(optimum, method=FACTOR) for optimum in solved])
+            _keep_better(found, todo, [replace(optimum, method=FACTOR) for optimum in solved])
 
-    def _go_on(self, targets: list[Target], found: list[Optimum], names: list[int]) -> None:
-        late = self._late(found)
-        if late:
+    def _resume(self, targets: list[Target], found: list[Optimum], names: list[int]) -> None:
+        todo = self._find_unconverged(found)
+        if todo:
             assert self._sets is not None
-            start = np.stack([targets[k].labels * found[k].dual for k in late])
-            own, own_names = [targets[k] for k in late], [names[k] for k in late]
-            _keep_better(found, late, self._sets.solve(own, self._problem.tol, start, own_names))
+            start = np.stack([targets[k].labels * found[k].dual for k in todo])
+            own, own_names = [targets[k] for k in todo], [names[k] for k in todo]
+            _keep_better(found, todo, self._sets.solve(own, self._problem.tol, start, own_names))
 
-    def _late(self, found: list[Optimum]) -> list[int]:
-        """Return the targets whose gap is too large; none after the deadline."""
+    def _find_unconverged(self, found: list[Optimum]) -> list[int]:
+        """Return the indices of targets whose gap is too large; none after the deadline."""
         if deadline_reached():
             return []
         return [k for k, optimum in enumerate(found) if optimum.relative > self._problem.tol]
 
     @cached_property
     def _kernel(self) -> KernelOperator:
-        rows = self._problem.rows.computed  # in float64: rounding of float32 has no low rank
+        rows = self._problem.rows.computed  # in float64: rounding to float32 destroys a low rank
         source = self._problem.rows if rows is None else rows.doubled()
         return KernelOperator(source, self._problem.members, 0.0)
 
@@ -127,7 +126,7 @@ class KernelWorkingSets:
 
     @cached_property
     def _spectrum(self) -> Spectrum | None:
-        """The spectrum of K: of few rows always, of many if their rank is low."""
+        """The spectrum of K; of many rows only if the rank is low."""
         if self._problem.m <= FACTORED_ROWS:
             rows, members = self._problem.rows, self._problem.members
             index = np.arange(self._problem.m) if members is None else members
@@ -138,11 +137,11 @@ class KernelWorkingSets:
 
     @property
     def _may_round(self) -> bool:
-        # Few rows give the same model whether their matrix fits the memory or not.
+        # Few rows are never rounded, so that their model does not depend on the memory budget.
         return self._problem.tol >= LEAST_ROUNDED_GAP and self._problem.m > SMALL_MATRIX
 
     def _predict_coefficients(self, targets: list[Target]) -> Array | None:
-        """Return coefficients that a sample predicts: most are right unless C is large."""
+        """Return coefficients that a sample predicts; None if C is large for all targets."""
         problem = self._problem
         easy = [k for k, each in enumerate(targets) if problem.mean_cost(each) <= PREDICTED_COST]
         if problem.intercept is Intercept.FREE or not easy:
@@ -157,7 +156,7 @@ class KernelWorkingSets:
         return start
 
     def _make_kernel(self, targets: list[Target], start: Array | None) -> KernelSource:
-        """Return a matrix where most of it is needed, else a cache of kernel rows."""
+        """Return a stored matrix if most of it is needed, else a cache of kernel rows."""
         problem = self._problem
         share = 0.0 if start is None else np.count_nonzero(start.any(axis=0)) / problem.m
         is_wanted = len(targets) >= PREDICTORS_WORTH_MATRIX or share >= SHARE_WORTH_MATRIX
@@ -165,14 +164,14 @@ class KernelWorkingSets:
         return kernel_source(problem.rows, problem.memory, self._may_round, matrix_bytes)
 
 
-def _keep_better(found: list[Optimum], late: list[int], solved: list[Optimum]) -> None:
-    for k, optimum in zip(late, solved, strict=True):
+def _keep_better(found: list[Optimum], todo: list[int], solved: list[Optimum]) -> None:
+    for k, optimum in zip(todo, solved, strict=True):
         if abs(optimum.relative) < found[k].relative:
-            found[k] = continued(found[k], optimum)
+            found[k] = prepend_history(found[k], optimum)
 
 
-def continued(before: Optimum, optimum: Optimum) -> Optimum:
-    """Return an optimum with the rounds and the history of the method that came before."""
+def prepend_history(before: Optimum, optimum: Optimum) -> Optimum:
+    """Return an optimum that includes rounds and history of the method before it."""
     rounds, history = before.rounds + optimum.rounds, before.history + optimum.history
     return replace(optimum, rounds=rounds, history=history)
 
@@ -185,12 +184,12 @@ def predict_coefficients(
     On a sample with the same λ nearly the same function is optimal. At the optimum a row whose
     margin is below 1 has a_i = C_i, and one above has a_i = 0: the sample's margins predict most
     coefficients of all rows, and the few wrong ones hardly change w = Σ a_i y_i x_i. The sample
-    starts from a smaller one. One row in five is sampled, at least 1,000, and solved to a gap of
-    2 %: predictions are not more exact.
+    itself starts from a smaller one. One row in five is sampled, at least 1,000, and solved to a
+    gap of 2 %: predictions are no more accurate than that.
     """
     sample = sample_of(rows.count, max(1000, rows.count // 5))
     few = rows.some(sample)
-    samples = [sampled(target, sample) for target in targets]
+    samples = [restrict_to_sample(target, sample) for target in targets]
     start = predict_coefficients(few, samples, intercept, memory) if few.count > TOO_FEW else None
     solver = WorkingSetSolver(kernel_source(few, memory), few.diagonal, intercept)
     found = solver.solve(samples, 0.02, start, limit=Limit(rounds=20))
@@ -205,7 +204,7 @@ def predict_coefficients(
     )
 
 
-def sampled(target: Target, sample: Array) -> Target:
+def restrict_to_sample(target: Target, sample: Array) -> Target:
     """Return the target on a sample with the same λ: the sum of all C_i stays what it was."""
     bounds = target.bounds[sample]
     total = float(bounds.sum())
@@ -220,7 +219,7 @@ def solve_by_factor(
     intercept: Intercept,
     tol: float,
 ) -> list[Optimum]:
-    """Return the optimum of each target; `kernel` is without the constant feature."""
+    """Return the optimum of each target; `space` is K without the constant feature."""
     basis, roots = spectrum
     solved = solve_rows(np.ascontiguousarray(basis * roots), True, targets, intercept, tol)
     pairs = zip(targets, solved, strict=True)
@@ -233,7 +232,7 @@ def solve_by_factor(
 def _certified(
     space: KernelOperator, c: Array, target: Target, optimum: Optimum, intercept: Intercept
 ) -> Optimum:
-    """Return a predictor by its coefficients of rows, with F and G by K itself."""
+    """Return the predictor with coefficients c, with F and G computed from K itself."""
     constant = 1.0 if intercept is Intercept.AUGMENTED else 0.0
     own = target.labels * optimum.dual
     products, own_products = space.scores(np.stack([c, own]), exact=True)

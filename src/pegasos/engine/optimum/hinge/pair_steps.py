@@ -3,7 +3,7 @@
 Coefficients are c_i = y_i a_i, so that labels appear only in the box: maximize v·e - e·K·e/2 over
 changes low <= e <= high, where v_i = y_i - s_i is the gradient at e = 0. Both coordinates of a
 step are selected by their gain and solved for together. All arrays have one dtype: in float32 a
-step takes half the time, and what rounding loses is made up for in the next round.
+step takes half the time, and the next round corrects the rounding errors.
 
 References
 ----------
@@ -22,8 +22,8 @@ from pegasos.engine.runtime.compiling import compiled
 
 Array = np.ndarray[Any, Any]
 
-#: Numbers among which the place of a maximum is searched one by one (measured on sets of 1,400
-#: rows: a step takes 1.8 us, and 4.1 us if all numbers are searched).
+#: Numbers of a block whose maximum is vectorized; only the block of the maximum is searched for its
+#: place (measured on sets of 1,400 rows: a step takes 1.8 us, and 4.1 us if all are searched).
 SEARCHED_AT_ONCE = 128
 
 
@@ -32,8 +32,8 @@ class SetKernel(NamedTuple):
 
     Parameters
     ----------
-    K : gathered rows in the order in which they were needed: few of them stay in a near cache.
-    line : place in K of each row of the set, -1 where it is not gathered yet.
+    K : gathered rows in the order of first use, so that the few used rows stay in the CPU cache.
+    line : index in K of each row of the set, -1 where it is not gathered yet.
     gathered : number of gathered rows, in an array of one element.
     values, slots, columns : values[slots[i], columns[j]] is the kernel between rows i and j of the
         set, without the constant feature.
@@ -53,7 +53,7 @@ class SetKernel(NamedTuple):
 
 @compiled
 def set_row(kernel: Any, place: int) -> Array:
-    """Return a row of a `SetKernel`, gathered if need be."""
+    """Return a row of a `SetKernel`, gathering it first if necessary."""
     if kernel.line[place] < 0:
         kernel.line[place] = kernel.gathered[0]
         kernel.gathered[0] += 1
@@ -67,10 +67,10 @@ def set_row(kernel: Any, place: int) -> Array:
 
 @compiled
 def argmax(bits: Array) -> int:
-    """Return the place of the first maximum of numbers, given their bits, if it is not negative.
+    """Return the index of the first maximum of floats, given their bits; it must be >= 0.
 
-    A maximum of integers is vectorized, one of floating point numbers is not; numbers that are
-    not negative have the order of their bits, and the bits of negative ones are below them.
+    Compilers vectorize the maximum of integers, but not of floats. Nonnegative floats are ordered
+    as their bits are, and the bits of negative floats are smaller integers.
     """
     best, first = bits[0], 0
     for start in range(0, bits.size, SEARCHED_AT_ONCE):
@@ -86,9 +86,9 @@ def argmax(bits: Array) -> int:
 
 @compiled
 def argmax_of_any_sign(bits: Array) -> int:
-    """Return the place of the first maximum of any numbers, whose bits are changed for it.
+    """Return the index of the first maximum of floats of any sign; `bits` are overwritten.
 
-    The bits of a negative number, but for its sign, count backwards.
+    The order of the bits of negative floats, apart from the sign, is reversed.
     """
     kind = bits.dtype.type
     last, all_but_sign = kind(8 * bits.itemsize - 1), kind(np.iinfo(bits.dtype).max)
@@ -114,8 +114,8 @@ def solve_pairs(
     """Take pair steps, in place, until no single coordinate gains more than `least`.
 
     A step moves the coordinate p of the largest gain together with the one that gains most with
-    it (which is p itself where no pair is better). `bits` are those of `gains`. The number of
-    steps is returned, at most `most`.
+    it (p itself if no pair is better). `tiny` bounds the relative Schur complement from below;
+    `bits` are an integer view of `gains`. Returns the number of steps, at most `most`.
     """
     kind = v.dtype.type
     half, zero, small = kind(0.5), kind(0), kind(tiny)
@@ -132,17 +132,17 @@ def solve_pairs(
         low[p] = high[p] = zero
         for j in range(v.size):
             share = row[j] * inverse
-            # Nearly parallel rows gain nothing together.
-            rest = max(diagonal[j] - row[j] * share, small * diagonal[j])
-            second = min(max((v[j] - slope * share) / rest, low[j]), high[j])
+            # The Schur complement of p vanishes for a row parallel to it.
+            schur = max(diagonal[j] - row[j] * share, small * diagonal[j])
+            second = min(max((v[j] - slope * share) / schur, low[j]), high[j])
             first = min(max(slope * inverse - share * second, down), up)
             gains[j] = first * (slope - half * own * first - row[j] * second) + second * (
                 v[j] - half * diagonal[j] * second
             )
         q = argmax(bits)
         share = row[q] * inverse
-        rest = max(diagonal[q] - row[q] * share, small * diagonal[q])
-        second = min(max((v[q] - slope * share) / rest, low[q]), high[q])
+        schur = max(diagonal[q] - row[q] * share, small * diagonal[q])
+        second = min(max((v[q] - slope * share) / schur, low[q]), high[q])
         first = min(max((slope - row[q] * second) * inverse, down), up)
         change[p] += first
         low[p], high[p] = min(down - first, zero), max(up - first, zero)
@@ -169,9 +169,9 @@ def solve_balanced_pairs(
     bits: Array,
     change: Array,
 ) -> int:
-    """Take steps that keep the sum of coefficients: one rises by as much as another falls.
+    """Take pair steps that keep the sum of coefficients: one rises by as much as another falls.
 
-    The first is the one of the largest gradient that can go up, the second gains most with it.
+    The first is the one of the largest gradient that can rise, the second gains most with it.
     """
     kind = v.dtype.type
     half, zero, small, nothing = kind(0.5), kind(0), kind(tiny), kind(-np.inf)
@@ -198,8 +198,8 @@ def solve_balanced_pairs(
             gains[j] = step * (pull - half * curve * step)
         q = argmax(bits)
         pull = top - v[q]
-        # The gain alone does not end it: a coordinate with hardly any room gains little, must make
-        # way, and others follow it. Nor does the slope alone: parallel rows gain much at any slope.
+        # A small gain alone is no reason to stop: a coordinate close to its bound gains little, but
+        # others can move once it is there. Nor is a small slope: parallel rows gain at any slope.
         if not pull > zero or not (gains[q] > least or slope * slope > 4.0 * shortest * least):
             return count
         curve = max(own + diagonal[q] - (row[q] + row[q]), small * (own + diagonal[q]))

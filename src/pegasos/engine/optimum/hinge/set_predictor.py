@@ -1,4 +1,4 @@
-"""One predictor of the working-set method: its coefficients, certificate, and working set.
+"""One predictor of the working-set method: coefficients, certificate, and working set selection.
 
 References
 ----------
@@ -13,26 +13,26 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pegasos.engine.optimum.hinge.pair_steps import SetKernel, solve_balanced_pairs, solve_pairs
-from pegasos.engine.optimum.problem import Optimum, Target, halvings, stretched
+from pegasos.engine.optimum.problem import Optimum, Target, bisections, rescale
 from pegasos.engine.runtime.interruption import check_interruption, deadline_reached
 
 Array = np.ndarray[Any, Any]
 
-#: Rows of the first set and of a set at most (measured on 35 problems of 1,400 to 4,500 rows, C
-#: from 0.1 to 1000: first sets of 700 or 1,000 rows, and largest sets of 1,000 or 2,000, take as
-#: long in total within 5 %); and where more rows are inside their box and must move together, at
-#: most twice as many as these (10 % less time in total; 10,000 rows take 400 MB in float32).
+#: Rows of the first and of the largest set (measured on 35 problems of 1,400 to 4,500 rows, C from
+#: 0.1 to 1000: first sets of 700 or 1,000 rows, and largest sets of 1,000 or 2,000, take the same
+#: time within 5 %). With more free support vectors sets have up to twice as many rows as these, but
+#: at most LAST_SET (10 % less time in total; 10,000 rows take 400 MB in float32).
 FIRST_SET, LARGEST_SET, LAST_SET = 400, 1400, 10_000
-#: A step is taken if it gains this share of the gap, spread over the set, or of the largest gain:
-#: on the same problems 3e-5 and 1e-3, 0.003 and 0.3 take as long in total within 15 %.
+#: Pair steps must gain this share of the gap per row of the set, or of the largest gain if that is
+#: less: on the same problems 3e-5 and 1e-3, 0.003 and 0.3 take the same time within 15 %.
 SHARE_OF_GAP, SHARE_OF_GAIN = 3e-4, 0.03
-#: Pair steps times the rows of their set between two checks for an interruption (about 0.1 s), and
-#: steps in a round at most, for each row of the set.
+#: Pair steps times rows of the set between two checks for interruption (about 0.1 s), and steps of
+#: a round at most, per row of the set.
 EFFORT_AT_ONCE, STEPS_PER_ROW = 4 * 10**8, 100
 
 
 class Limit(NamedTuple):
-    """Rounds of a predictor at most, and pair steps times the rows of their sets."""
+    """Largest number of rounds of a predictor, and of pair steps times rows of their sets."""
 
     rounds: int = 10_000
     effort: float = math.inf
@@ -42,7 +42,7 @@ NO_LIMIT = Limit()
 
 
 class Predictor:
-    """One target on its way to the optimum: coefficients, scores, certificate, and the next set.
+    """Solver state of one target: coefficients, scores, certificate, and size of the next set.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class Predictor:
         self._primal, self._bound = math.inf, -math.inf
         self._history: list[tuple[float, float]] = []
         self.exact = False
-        self._precise, self._stalls = False, 0
+        self._in_float64, self._stalls = False, 0
 
     @property
     def relative(self) -> float:
@@ -82,18 +82,18 @@ class Predictor:
     @property
     def dtype(self) -> Any:
         """The dtype of the kernel within a set."""
-        return np.float64 if self._precise else np.float32
+        return np.float64 if self._in_float64 else np.float32
 
     @property
     def is_stuck(self) -> bool:
-        """Whether more than three rounds in double precision have gained nothing."""
+        """Whether more than three rounds in float64 have gained nothing."""
         return self._stalls > 3
 
     def reset_stall_count(self) -> None:
-        """Forget that rounds gained nothing: scores are more precise now."""
+        """Forget that rounds gained nothing, after scores were recomputed."""
         self._stalls = 0
 
-    def goes_on(self, tol: float, limit: Limit) -> bool:
+    def needs_round(self, tol: float, limit: Limit) -> bool:
         """Whether another round is needed and may help."""
         return self.relative > tol and not self.has_reached(limit) and not self.is_stuck
 
@@ -102,7 +102,7 @@ class Predictor:
         return self.rounds >= limit.rounds or self.effort >= limit.effort
 
     def certify(self, tol: float, exact: bool = False) -> None:
-        """Compute gradient, gains and certificate from the scores; `exact` says that they are."""
+        """Compute gradient, gains and certificate from the scores, which may be `exact`."""
         own = self.products[self._rows]
         self._bias = self._best_bias(own) if self._free else self._constant * float(self.c.sum())
         scores = own + self._bias
@@ -110,22 +110,22 @@ class Predictor:
         before, gap = self._bound, self.relative
         self._bound = float(self._labels @ self.c) - 0.5 * squared
         given = (self._labels, self._bounds, scores, 0.0, squared)
-        self._factor, self._primal = stretched(*given, 0)
+        self._factor, self._primal = rescale(*given, 0)
         if self.relative > tol and (squared > 0.0 or self._bias != 0.0):
-            self._factor, self._primal = stretched(*given, halvings(tol))
+            self._factor, self._primal = rescale(*given, bisections(tol))
         self._scores, self._gradient = scores, self._labels - scores
         step = np.clip(self._gradient / self._diagonal, self._lower - self.c, self._upper - self.c)
         self._gains = step * (self._gradient - 0.5 * self._diagonal * step)
         self._history[self.rounds :] = [(self._primal, self._bound)]
         gained = self._bound > before or self.relative < gap
         if self.rounds and not exact and not gained:
-            # Rounding errors exceed the gain of the round: go on in double precision.
-            self._stalls += self._precise
-            self._precise = True
+            # Rounding errors exceed the gain of the round: continue in float64.
+            self._stalls += self._in_float64
+            self._in_float64 = True
         self.exact = exact
 
     def _best_bias(self, products: Array) -> float:
-        """Return the free intercept of least loss: Σ C_i max(0, y_i (v_i - b)) has kinks at v_i."""
+        """Return the optimal free intercept: Σ C_i max(0, y_i (v_i - b)) has kinks at v_i."""
         v = self._labels - products
         order = np.argsort(v, kind="stable")
         order = order[self._bounds[order] > 0.0]
@@ -137,7 +137,7 @@ class Predictor:
         return float(v[order[min(place, len(order) - 1)]])
 
     def depends_on(self, error: float) -> Array:
-        """Return for which rows the certificate depends on the score, if scores have this error.
+        """Tell on which rows' scores the certificate depends, if scores have this relative error.
 
         These are support vectors, and rows that may have a loss; errors are shares of 1 + |score|.
         """
@@ -146,10 +146,10 @@ class Predictor:
         return np.asarray((self.c != 0.0) | ((self._bounds > 0.0) & ~safe))
 
     def select(self) -> Array:
-        """Return the rows of the next set.
+        """Select the next working set.
 
-        Half of it are those that would go furthest, as many up as down (else the mean score
-        swings from round to round), then rows inside their box, then others, both by their gains.
+        Half of it are the rows of the largest gradients, as many that can rise as can fall
+        (otherwise the mean score oscillates), then free support vectors, then others, by gain.
         """
         size = min(len(self.c), self._size)
         chosen = np.zeros(len(self.c), dtype=bool)
@@ -164,7 +164,7 @@ class Predictor:
         )
         return np.flatnonzero(chosen)
 
-    def improve(self, index: Array, kernel: SetKernel) -> Array:
+    def solve_set(self, index: Array, kernel: SetKernel) -> Array:
         """Take pair steps on the rows of a set and return the changes of their coefficients."""
         count, dtype, scale = len(index), kernel.K.dtype, 1.0 / kernel.factor
         tiny = 1e-6 if dtype == np.float32 else 1e-12
@@ -198,12 +198,12 @@ class Predictor:
         return np.asarray(after - before)
 
     def _least_gain(self, count: int) -> float:
-        """Return the gain from which on a step is taken, in a set of so many rows."""
+        """Return the smallest gain of a pair step in a set of so many rows."""
         share = SHARE_OF_GAP * (self._primal - self._bound) / count
         return min(share, SHARE_OF_GAIN * float(self._gains.max(initial=0.0)))
 
     def _grow(self, count: int, at_bound: int) -> None:
-        """Double the next set after every second round, or if most rows reach a bound."""
+        """Double the size of sets after every second round, or if most rows are at C."""
         if self.rounds % 2 and 2 * at_bound <= count:
             return
         inside = int(np.count_nonzero((self.c != 0.0) & (np.abs(self.c) < self._bounds)))
@@ -225,9 +225,9 @@ class Predictor:
         )
 
 
-def _choose_largest(values: Array, able: Array, count: int, chosen: Array) -> None:
-    """Mark `count` more of the able rows, those of the largest values."""
-    index = np.flatnonzero(able & ~chosen)
+def _choose_largest(values: Array, eligible: Array, count: int, chosen: Array) -> None:
+    """Mark `count` more of the eligible rows, those of the largest values."""
+    index = np.flatnonzero(eligible & ~chosen)
     left_out = len(index) - max(count, 0)
     if left_out >= len(index):
         return
@@ -237,7 +237,7 @@ def _choose_largest(values: Array, able: Array, count: int, chosen: Array) -> No
 
 
 def rebalanced(c: Array, low: Array, high: Array, total: float) -> Array:
-    """Return c moved within its box until it sums to `total`: rounding of steps must not add up."""
+    """Move c within its box until it sums to `total`, so that rounding errors do not add up."""
     for _ in range(4):
         missing = total - math.fsum(c)
         room = np.where((c > low) & (c < high), (high if missing > 0 else low) - c, 0.0)

@@ -1,9 +1,9 @@
 """Dual coordinate ascent with shrinking: the hinge loss on many sparse rows of many features.
 
-Near the optimum most rows have a_i = 0 or a_i = C_i, and their steps change nothing. A row at its
-bound is left out if its gradient g_i = 1 - y_i (w·x_i + b) is farther from zero, on the side that
-keeps it there, than that of any row that moved in the last epoch. When the others have converged,
-all rows come back. The duality gap of all rows decides when to stop.
+Near the optimum most rows have a_i = 0 or a_i = C_i, and their steps change nothing. A row at a
+bound is skipped if its gradient g_i = 1 - y_i (w·x_i + b) points out of the box, and is larger than
+that of every row that could move in the last epoch. When the others have converged, all rows
+become active again. The method stops on the duality gap of all rows.
 
 References
 ----------
@@ -19,16 +19,16 @@ from typing import Any
 import numpy as np
 
 from pegasos.engine.kernels.distances import squared_norms
-from pegasos.engine.optimum.problem import Intercept, Optimum, Target, halvings, stretched
+from pegasos.engine.optimum.problem import Intercept, Optimum, Target, bisections, rescale
 from pegasos.engine.runtime.compiling import announced, compiled
 from pegasos.engine.runtime.interruption import check_interruption, deadline_reached, tell_gap
 from pegasos.engine.runtime.threads import run_each
 
 Array = np.ndarray[Any, Any]
 
-#: Violation of the first stage, and its ratio in successive stages.
+#: Violation max g - min g at which the first stage ends, and its ratio in successive stages.
 FIRST_VIOLATION, NEXT_SHARE = 0.1, 0.3
-#: Steps per row between two computations of the gap, and steps between two checks for interruption.
+#: Steps per row between two computations of the gap, and steps between checks for interruption.
 STEPS_PER_ROW, STEPS_AT_ONCE = 10, 200_000
 
 
@@ -81,7 +81,7 @@ class _Ascent:
         self.history: list[tuple[float, float]] = []
 
     def advance(self, tol: float) -> None:
-        """Run an epoch, and compute the gap if it is time."""
+        """Run an epoch; compute the gap when a stage ends, or after STEPS_PER_ROW steps per row."""
         is_whole = len(self._active) == len(self._all)
         self._steps += len(self._active)
         low, high = self._run_epoch()
@@ -120,7 +120,7 @@ class _Ascent:
         return float(seen[0]), float(seen[1])
 
     def certify(self, tol: float) -> bool:
-        """Compute the gap from a fresh vector; tell whether no further epoch is needed."""
+        """Recompute w and the gap; tell whether no further epoch is needed."""
         coefficients = self._labels * self.dual
         self._vector[:-1] = self._rows.T @ coefficients
         self._vector[-1] = self._constant * coefficients.sum()
@@ -128,9 +128,9 @@ class _Ascent:
         squared = float(self._vector @ self._vector)
         given = self._labels, self._bounds, np.asarray(self._rows @ weights), bias, squared
         bound = float(self.dual.sum()) - 0.5 * squared
-        factor, primal = stretched(*given, 0)
+        factor, primal = rescale(*given, 0)
         if primal - bound > tol * primal:
-            factor, primal = stretched(*given, halvings(tol))
+            factor, primal = rescale(*given, bisections(tol))
         found = Optimum(factor * weights, factor * bias, self.dual.copy(), primal, bound, 0)
         is_better = not self.history or found.relative < self.best.relative
         self._idle = 0 if is_better else self._idle + 1
@@ -159,8 +159,8 @@ def ascend(
 ) -> None:
     """Take a step for each row in this order, and update w, whose last element is the intercept.
 
-    `stays` tells which rows stay active, `seen` is the range of the gradients of rows that may
-    move.
+    `stays` tells which rows remain active, `seen` is the range of gradients of rows that can move,
+    `limits` that of the last epoch.
     """
     last = vector.size - 1
     for k in range(order.size):

@@ -24,15 +24,15 @@ from pegasos.engine.runtime.threads import run_repeatedly
 
 Array = np.ndarray[Any, Any]
 
-#: Relative errors of scores for which exact ones are computed at first, and multiple of the largest
-#: error seen then for which the others are trusted.
-FIRST_ERROR, TIMES_SEEN = 0.01, 8.0
+#: Scores that matter at a relative error of FIRST_ERROR are recomputed exactly first; then those
+#: that matter at this multiple of the largest error found.
+FIRST_ERROR, ERROR_FACTOR = 0.01, 8.0
 
 
 class WorkingSetSolver:
     """Solver for several predictors (classes x λ) on the same rows.
 
-    Coefficients and scores are kept from one call to the next, for a path along λ.
+    Coefficients and scores are kept between calls, for warm starts along a path of λ.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class WorkingSetSolver:
         self._diagonal = diagonal[self._rows] + self._constant
         # Kernel values of a set are at most 1, so that the range of float32 suffices.
         self._factor = 1.0 / (float(self._diagonal.max(initial=0.0)) or 1.0)
-        self._known: dict[int, tuple[Array, Array]] = {}
+        self._saved: dict[int, tuple[Array, Array]] = {}
 
     def solve(
         self,
@@ -75,7 +75,7 @@ class WorkingSetSolver:
         ----------
         start : coefficients y·a (targets x members) to start from; with a free intercept they sum
             to 0. None means zero.
-        names : under which scores are kept, for a call that starts near the end of the last one.
+        names : keys under which scores are kept for a later call that starts near these optima.
         """
         names = list(range(len(targets))) if names is None else names
         scores = np.zeros((len(targets), self._count))
@@ -87,7 +87,7 @@ class WorkingSetSolver:
             if start is not None:
                 self._start(predictors, scores, start, names)
             self._solve(predictors, scores, tol, limit)
-        self._known |= {name: (p.c, p.products) for name, p in zip(names, predictors, strict=True)}
+        self._saved |= {name: (p.c, p.products) for name, p in zip(names, predictors, strict=True)}
         return [predictor.optimum(not self.kernel.rounded) for predictor in predictors]
 
     def _start(
@@ -96,8 +96,8 @@ class WorkingSetSolver:
         changes = np.array(start, dtype=np.float64)
         for predictor, own, change, name in zip(predictors, scores, changes, names, strict=True):
             predictor.c[:] = change
-            if name in self._known:
-                before, own[:] = self._known[name]
+            if name in self._saved:
+                before, own[:] = self._saved[name]
                 change -= before
         used = np.flatnonzero(changes.any(axis=0))
         if len(used):
@@ -106,48 +106,48 @@ class WorkingSetSolver:
     def _solve(self, predictors: list[Predictor], scores: Array, tol: float, limit: Limit) -> None:
         for predictor in predictors:
             predictor.certify(tol)
-        returns = 0
+        attempts = 0
         while True:
-            self._run_rounds([p for p in predictors if p.goes_on(tol, limit)], tol, limit)
+            self._run_rounds([p for p in predictors if p.needs_round(tol, limit)], tol, limit)
             if not self.kernel.rounded:
                 return
             self._make_scores_exact([p for p in predictors if not p.exact], tol)
-            late = [p for p in predictors if p.relative > tol and not p.has_reached(limit)]
-            if not late or deadline_reached():
+            unconverged = [p for p in predictors if p.relative > tol and not p.has_reached(limit)]
+            if not unconverged or deadline_reached():
                 return
-            returns += 1
-            if returns > 1 or any(predictor.is_stuck for predictor in late):
-                self._end_rounding(predictors, scores, tol)
+            attempts += 1
+            if attempts > 1 or any(predictor.is_stuck for predictor in unconverged):
+                self._use_unrounded_kernel(predictors, scores, tol)
 
-    def _run_rounds(self, late: list[Predictor], tol: float, limit: Limit) -> None:
-        """Run rounds to convergence, in threads where predictors can read a stored matrix."""
+    def _run_rounds(self, unconverged: list[Predictor], tol: float, limit: Limit) -> None:
+        """Run rounds to convergence, in parallel if the kernel matrix is stored."""
 
         def run_round(number: int) -> bool:
             check_interruption()
             if deadline_reached():
                 return False
-            predictor = late[number]
+            predictor = unconverged[number]
             index = predictor.select()
             rows = self._rows[index]
-            kernel = self.kernel.within(rows, self._constant, self._factor, predictor.dtype)
-            changes = predictor.improve(index, kernel)
+            kernel = self.kernel.set_kernel(rows, self._constant, self._factor, predictor.dtype)
+            changes = predictor.solve_set(index, kernel)
             self.kernel.add(rows, changes, predictor.products)
             predictor.certify(tol)
-            tell_gap((each.relative for each in late), tol)
-            return predictor.goes_on(tol, limit)
+            tell_gap((each.relative for each in unconverged), tol)
+            return predictor.needs_round(tol, limit)
 
         if self.kernel.stored:
-            run_repeatedly(run_round, range(len(late)))
+            run_repeatedly(run_round, range(len(unconverged)))
             return
-        for number in range(len(late)):
+        for number in range(len(unconverged)):
             while run_round(number):
                 pass
 
     def _make_scores_exact(self, predictors: list[Predictor], tol: float) -> None:
-        """Compute the scores anew that certificates depend on.
+        """Recompute the scores that certificates depend on.
 
         ‖w‖² depends on the scores of support vectors, the loss on those of rows whose margin is
-        not clearly beyond 1. How wrong scores are is seen at the rows that are computed.
+        not clearly above 1. The recomputed scores show how large errors are.
         """
         wanted = [predictor.depends_on(FIRST_ERROR) for predictor in predictors]
         error = self._replace_scores(predictors, wanted)
@@ -156,7 +156,7 @@ class WorkingSetSolver:
         again = [
             predictor
             for predictor, known in zip(predictors, wanted, strict=True)
-            if (predictor.depends_on(TIMES_SEEN * error) & ~known).any()
+            if (predictor.depends_on(ERROR_FACTOR * error) & ~known).any()
         ]
         self._replace_scores(again, [np.ones(len(self._rows), dtype=bool)] * len(again))
         for predictor in again:
@@ -165,7 +165,7 @@ class WorkingSetSolver:
     def _replace_scores(self, predictors: list[Predictor], wanted: list[Array]) -> float:
         """Replace the wanted scores by exact ones; return their largest relative change.
 
-        Predictors are computed together if their rows overlap so much that this is less work.
+        Predictors are computed together if their rows overlap enough to save work.
         """
         if not predictors:
             return 0.0
@@ -185,10 +185,10 @@ class WorkingSetSolver:
             predictor.products[places] = exact
         return error
 
-    def _end_rounding(self, predictors: list[Predictor], scores: Array, tol: float) -> None:
-        """Go on with kernel values, and scores, in the precision of the rows."""
+    def _use_unrounded_kernel(self, predictors: list[Predictor], scores: Array, tol: float) -> None:
+        """Continue with kernel values and scores in the dtype of the rows."""
         self.kernel = self.kernel.unrounded()
-        self._known.clear()
+        self._saved.clear()
         coefficients = np.stack([predictor.c for predictor in predictors])
         used = np.flatnonzero(coefficients.any(axis=0))
         own = np.ascontiguousarray(coefficients[:, used])
@@ -199,6 +199,6 @@ class WorkingSetSolver:
 
 
 def _work(used: Array, wanted: Array) -> float:
-    """Kernel values between used rows, each once, and between these and the other wanted ones."""
+    """Count kernel values: of pairs of used rows, and of used rows with other wanted rows."""
     count = np.count_nonzero(used)
     return count * (np.count_nonzero(wanted) - 0.5 * count)

@@ -5,14 +5,13 @@ For the hinge loss it minimizes F_μ(w) = ‖w‖²/2 + Σ φ_μ(m_i) while μ g
 corners: a barrier method. a = -φ' is a point of the central path, and φ'' = 1/(s/a + ξ/(C - a)).
 F_μ/μ is self-concordant, so damped steps converge from anywhere. The logistic loss needs no μ.
 
-An iteration is one pass over the rows. It takes the vector, the direction and a guess of the
-step's length, and returns the values of F_μ after several lengths, and gradient and matrix after
-the guessed one. Only where another length is much better is the next pass spent on the same
-direction. Margins determine a, so every pass has two feasible dual points: that of the new
-vector, and the tangent from the old one. Where there are many rows for each feature, the start is
-the optimum of a sample.
+An iteration is one pass over the rows. It takes the vector, a direction and a guessed step size,
+and returns F_μ at several step sizes, and gradient and Hessian at the guessed one. If another step
+size is much better, the next pass repeats the line search along the same direction. The margins
+determine a, so every pass yields two feasible dual points: that of the new vector, and the tangent
+from the old one. With many rows per feature the iteration starts at the optimum of a sample.
 
-Without the matrix of features x features the direction is that of L-BFGS (logistic loss only).
+On more features no Hessian is formed: directions are those of L-BFGS (logistic loss only).
 
 References
 ----------
@@ -34,10 +33,10 @@ from pegasos.engine.optimum.normal_matrix import NormalMatrix
 from pegasos.engine.optimum.passes import newton_rows
 from pegasos.engine.optimum.passes.newton_rows import (
     FIRST,
-    KEPT,
     LOSS,
     NEW,
     RIGHT,
+    SCRATCH_LINES,
     SUMS,
     TANGENT,
     WEIGHT,
@@ -48,11 +47,11 @@ from pegasos.engine.optimum.passes.passes import (
     Passes,
     Predictor,
     Sample,
-    Search,
-    as_optimum,
+    SolverState,
     fetch_sample,
-    follow,
+    solve_chains,
     with_bias,
+    with_dual,
 )
 from pegasos.engine.optimum.problem import Intercept, Optimum, Target
 from pegasos.engine.rows.blocks import MATRIX_BYTES, WIDE, Block, Part, workspace
@@ -61,57 +60,57 @@ from pegasos.engine.runtime.threads import our_threads
 
 Array = np.ndarray[Any, Any]
 
-#: Lengths of steps whose values every pass tells, and how much of the best one's gain the guessed
-#: one must have.
+#: Step sizes at which every pass evaluates F_μ; the guessed one is accepted if its gain is at least
+#: this share of the best one's; and the factor of a direction along which none of them gains.
 STEPS = np.array([0.0, 1.0, 0.6, 0.3, 0.15, 0.06, 0.02, 0.005])
 GOOD_SHARE, SHORTEST = 0.3, STEPS[-1]
-#: How far μ falls at once, at first and at best, and where steps had to be short.
-FALL, SLOW_FALL = 0.1, 0.5
-#: How near the path a point must be for that, by the decrement √(gradient·step/μ). As long as the
-#: gap is large a share of √rows will do: half the decrement's square is how far F_μ is from its
-#: least in units of μ, the path's gap about as many as rows.
-NEAR, NEAR_SHARE, LARGE_GAP = 10.0, 0.05, 0.02
-#: The last μ, as a share of the one whose gap would be the tolerance.
-LAST = 0.3
-#: The first μ after a warm start, as a share of the one whose gap would be the whole objective: at
-#: most START; that of a sample of n rows with d features is off by a share of about d/n (times 3,
-#: 100,000 x 20 rows take 4, 4, 5 passes; with START they take 6, 6, 7).
-START, SAMPLE_ERROR = 0.1, 3.0
-#: Passes whose matrix of at least `WIDE` features is computed in float32, which takes half the
-#: time. Directions that this spoils (columns with means of 1,000 deviations) cost no more than
-#: these passes.
+#: Factor of μ per iteration: at first and at least, and at most after steps had to be short.
+MU_FACTOR, SLOW_MU_FACTOR = 0.1, 0.5
+#: μ is lowered once the Newton decrement √(gradient·step/μ) is below this limit. While the relative
+#: gap is large, a share of √rows is enough: F_μ is above its minimum by half the squared decrement
+#: in units of μ, and the gap on the central path is about as many units as there are rows.
+MOST_DECREMENT, DECREMENT_SHARE, LARGE_GAP = 10.0, 0.05, 0.02
+#: The last μ, as a share of the one whose gap on the central path is the tolerance.
+LAST_MU = 0.3
+#: The first μ after a warm start, as a share of the one whose gap is the whole objective: at most
+#: START_ERROR. The optimum of a sample of n rows with d features has a relative error of about d/n;
+#: at 3 times that, 100,000 x 20 rows take 4, 4, 5 passes, at START_ERROR 6, 6, 7.
+START_ERROR, SAMPLE_ERROR = 0.1, 3.0
+#: Passes whose Hessian of at least `WIDE` features is computed in float32, in half the time. Where
+#: float32 spoils directions (columns with means of 1,000 standard deviations), no more than these
+#: passes are lost.
 FLOAT32_PASSES = 12
-#: Past steps of L-BFGS.
-PAST = 20
-#: One row in so many is a sample, if it has so many rows for each feature; and the gap to which it
-#: is solved. Hinge at C = 0.001, 1, 100: 30,000 x 150 rows take 10, 11, 13 passes instead of 12,
-#: 16, 18, 100,000 x 20 rows 4, 4, 5 instead of 9, 11, 12.
+#: Pairs of steps and gradient changes that L-BFGS keeps.
+MOST_PAIRS = 20
+#: A sample is one row in so many, if it has so many rows per feature; it is solved to this relative
+#: gap. Hinge at C = 0.001, 1, 100: 30,000 x 150 rows take 10, 11, 13 passes instead of 12, 16, 18,
+#: 100,000 x 20 rows 4, 4, 5 instead of 9, 11, 12.
 ONE_IN, ROWS_PER_FEATURE, SAMPLE_TOL = 8, 5, 1e-3
 
 
 @dataclass(frozen=True)
-class Order:
-    """Input of a pass for one predictor; `vectors` are w, its change, and the new point."""
+class PassRequest:
+    """Input of a pass for one predictor; `vectors` are w, the direction, and the new point."""
 
     predictor: Predictor
     vectors: Array
     mu: float
-    aim: float
+    next_mu: float
     steps: Array
-    precise: bool
+    in_float64: bool
 
 
 @dataclass(frozen=True)
-class DualPoint:
-    """Dual point of a pass: the pass, whether it is the tangent, and the factor of each label."""
+class PassDual:
+    """Dual point of a pass: its request, whether it is the tangent, and a factor per label."""
 
-    order: Order
+    request: PassRequest
     tangent: bool
     factors: Array
 
 
 @dataclass(frozen=True)
-class Start:
+class WarmStart:
     """A vector to start from, its expected objective, and the relative error of that."""
 
     vector: Array
@@ -119,10 +118,10 @@ class Start:
     error: float
 
 
-def sample_start(optimum: Optimum, rows: int, intercept: Intercept) -> Start:
-    """Return the start that the optimum of a sample of so many rows is."""
-    error = min(START, SAMPLE_ERROR * len(optimum.vector) / rows)
-    return Start(with_bias(optimum, intercept), optimum.primal, error)
+def sample_start(optimum: Optimum, rows: int, intercept: Intercept) -> WarmStart:
+    """Return a warm start at the optimum of a sample of so many rows."""
+    error = min(START_ERROR, SAMPLE_ERROR * len(optimum.vector) / rows)
+    return WarmStart(with_bias(optimum, intercept), optimum.primal, error)
 
 
 def solve_in_passes(
@@ -133,40 +132,42 @@ def solve_in_passes(
     tol: float,
     most: int = 1000,
     square: bool | None = None,
-    start: Start | None = None,
+    start: WarmStart | None = None,
 ) -> list[list[Optimum]]:
-    """Solve all predictors to a relative gap of tol; every pass serves all (see `follow`).
+    """Solve all predictors to a relative gap of tol, all in each pass (see `solve_chains`).
 
     `linear_dual`: the hinge loss, else the logistic loss; `square`: Newton's method, else L-BFGS
-    (None: Newton's method up to 2,000 features); `start` is that of the first predictor of
-    each chain; without it they start at the optimum of a sample.
+    (None: Newton's method up to 2,000 features); the first predictor of each chain starts at
+    `start`, or at the optimum of a sample.
     """
     square = blocks.width <= MOST_FEATURES if square is None else square
     numbers = (blocks.width + 1) ** 2 if square else 3 * (blocks.width + 1)
-    make, sides = _Path if square else _LimitedMemoryPath, 2 if intercept is Intercept.FREE else 1
-    samples: dict[int, Start] = {}
+    make, sides = _NewtonState if square else _LBFGSState, 2 if intercept is Intercept.FREE else 1
+    samples: dict[int, WarmStart] = {}
     if square and start is None:
         samples = _solve_samples(blocks, linear_dual, chains, intercept)
 
-    def begin(number: int, predictor: Predictor, before: _Path | None) -> _Path:
-        path = make(predictor, blocks.width, linear_dual, intercept, tol)
+    def make_state(number: int, predictor: Predictor, before: _NewtonState | None) -> _NewtonState:
+        state = make(predictor, blocks.width, linear_dual, intercept, tol)
         if before is not None:
             times = predictor.unit / before.predictor.unit
-            squared = path.value(before.best)
+            squared = state.value(before.best)
             objective = squared + times * (before.primal - squared)
-            path.begin_at(Start(before.best, objective, START))
+            state.begin_at(WarmStart(before.best, objective, START_ERROR))
         elif start is not None:
-            path.begin_at(start)
+            state.begin_at(start)
         elif number in samples:
-            path.begin_at(samples[number])
-        return path
+            state.begin_at(samples[number])
+        return state
 
-    def serve(paths: list[_Path]) -> None:
-        part = blocks.map_sum(_visit, linear_dual, [path.order() for path in paths], sides, square)
-        for path, *own in zip(paths, *part.sums, strict=True):
-            path.arrive(*own)
+    def run_pass(states: list[_NewtonState]) -> None:
+        requests = [state.request() for state in states]
+        part = blocks.map_sum(_visit, linear_dual, requests, sides, square)
+        for state, *own in zip(states, *part.sums, strict=True):
+            state.update(*own)
 
-    return follow(chains, max(1, MATRIX_BYTES // (8 * numbers)), begin, serve, tol, most)
+    at_once = max(1, MATRIX_BYTES // (8 * numbers))
+    return solve_chains(chains, at_once, make_state, run_pass, tol, most)
 
 
 def solve_rows(
@@ -177,7 +178,7 @@ def solve_rows(
     tol: float,
     members: Array | None = None,
     most: int = 1000,
-    start: Start | None = None,
+    start: WarmStart | None = None,
 ) -> list[Optimum]:
     """Solve all targets on rows in memory (`members`; None: all) to the tolerance."""
     count = X.shape[0] if members is None else len(members)
@@ -185,7 +186,7 @@ def solve_rows(
     with LabelledBlocks(X, np.arange(count), members=members) as blocks:
         found = solve_in_passes(blocks, linear_dual, chains, intercept, tol, most, True, start)
         return [
-            as_optimum(blocks, linear_dual, target, one, intercept, _coefficients)
+            with_dual(blocks, linear_dual, target, one, intercept, _coefficients)
             for target, [one] in zip(targets, found, strict=True)
         ]
 
@@ -198,7 +199,7 @@ def workspace_bytes(m: int, width: int, targets: int, itemsize: int) -> int:
 
 def _solve_samples(
     blocks: Passes, linear_dual: bool, chains: Sequence[Sequence[Predictor]], intercept: Intercept
-) -> dict[int, Start]:
+) -> dict[int, WarmStart]:
     """Return the optimum of a sample for the first predictor of each chain with many rows."""
     firsts = {number: chain[0] for number, chain in enumerate(chains) if chain}
     rows = max((predictor.rows for predictor in firsts.values()), default=0)
@@ -210,7 +211,7 @@ def _solve_samples(
     known = [
         number
         for number, target in targets.items()
-        if firsts[number].held is None
+        if firsts[number].fixed is None
         and min(np.count_nonzero(target.bounds[target.labels == y]) for y in (1.0, -1.0))
         >= ROWS_PER_FEATURE
     ]
@@ -222,7 +223,7 @@ def _solve_samples(
     return dict(zip(known, starts, strict=True))
 
 
-class _Path(Search):
+class _NewtonState(SolverState):
     """Solver state of one predictor: vector (intercept last), direction, and the best pair."""
 
     def __init__(
@@ -234,28 +235,29 @@ class _Path(Search):
         self.diagonal = np.ones(width + (intercept is not Intercept.NONE))
         if self.free:
             self.diagonal[-1] = 0.0
-        self.vector = self.move = self.best = np.zeros(len(self.diagonal))
-        held, total = predictor.held, predictor.unit * sum(predictor.sides)
-        self.held = np.zeros(len(self.diagonal)) if held is None else held.vector
-        self.held_total, self.scale = (0.0, 0.0) if held is None else (held.total, held.scale)
-        self.mu = self.aim = self.mu_at_zero = total / max(1, predictor.rows) if self.hinge else 0.0
-        self.at_zero = (total if self.hinge else np.log(2.0) * total) + self.held_total
+        self.vector = self.direction = self.best = np.zeros(len(self.diagonal))
+        fixed, total = predictor.fixed, predictor.unit * sum(predictor.label_weights)
+        self.fixed = np.zeros(len(self.diagonal)) if fixed is None else fixed.vector
+        self.fixed_total, self.scale = (0.0, 0.0) if fixed is None else (fixed.total, fixed.scale)
+        self.mu_at_zero = total / max(1, predictor.rows) if self.hinge else 0.0
+        self.mu = self.next_mu = self.mu_at_zero
+        self.primal_at_zero = (total if self.hinge else np.log(2.0) * total) + self.fixed_total
         #: Whether no direction has been computed yet, and whether the vector is a warm start.
-        self.first, self.warm, self.error = True, False, START
-        self.fall, self.guess, self.last = FALL, 1.0, LAST
+        self.first, self.warm, self.error = True, False, START_ERROR
+        self.mu_factor, self.step_guess, self.last_mu = MU_FACTOR, 1.0, LAST_MU
         #: Whether the matrix is computed in float64 (see `FLOAT32_PASSES`).
-        self.precise = width < WIDE
-        self.trivial = total <= 0.0 or (self.free and min(predictor.sides) <= 0.0)
-        if self.trivial:  # no rows, or one label and a free intercept: this margin has no loss
-            self.best = self.held.copy()
+        self.in_float64 = width < WIDE
+        self.is_trivial = total <= 0.0 or (self.free and min(predictor.label_weights) <= 0.0)
+        if self.is_trivial:  # no rows, or one label and a free intercept: this margin has no loss
+            self.best = self.fixed.copy()
             if self.free and total > 0.0:
-                sign = 1.0 if predictor.sides[0] > 0.0 else -1.0
+                sign = 1.0 if predictor.label_weights[0] > 0.0 else -1.0
                 self.best[-1] = sign * (1.0 if self.hinge else 800.0)
-            self.primal = self.bound = self.value(self.best) + self.held_total
+            self.primal = self.bound = self.value(self.best) + self.fixed_total
 
-    def begin_at(self, start: Start) -> None:
+    def begin_at(self, start: WarmStart) -> None:
         """Start at the best vector of a problem with another C, or of a sample."""
-        if not self.trivial:
+        if not self.is_trivial:
             self.vector, self.warm, self.error = start.vector, True, start.error
             self._lower_mu(start.primal)
 
@@ -263,162 +265,165 @@ class _Path(Search):
         """Set the first μ after a warm start with this objective."""
         if self.hinge:
             mu = self.error * objective / max(1, self.predictor.rows)
-            self.mu = self.aim = min(self.mu_at_zero, mu)
+            self.mu = self.next_mu = min(self.mu_at_zero, mu)
 
     def _corrects_start(self) -> bool:
-        """Correct a warm start whose objective is much larger than expected."""
+        """Correct a warm start of larger objective than expected; tell whether that was needed."""
         before, self.warm = self.mu, False
-        if self.primal > self.at_zero:
+        if self.primal > self.primal_at_zero:
             self.vector, self.mu = np.zeros(len(self.vector)), self.mu_at_zero
-            self.aim = self.mu
+            self.next_mu = self.mu
             return True
         self._lower_mu(self.primal)
         return self.mu > 2.0 * before
 
     @property
     def relative(self) -> float:
-        """The relative gap; where rows are held, as a share of the objective of all rows."""
+        """The relative gap; with fixed rows, as a share of the objective of all rows."""
         scale = self.scale or self.primal
         return (self.primal - self.bound) / scale if scale > 0.0 else 0.0
 
-    def order(self) -> Order:
-        vectors = np.stack([self.vector, self.move, self.vector + self.guess * self.move])
-        steps = np.zeros(0) if self.first else np.append(STEPS, self.guess)
-        return Order(self.predictor, vectors, self.mu, self.aim, steps, self.precise)
+    def request(self) -> PassRequest:
+        new = self.vector + self.step_guess * self.direction
+        vectors = np.stack([self.vector, self.direction, new])
+        steps = np.zeros(0) if self.first else np.append(STEPS, self.step_guess)
+        return PassRequest(self.predictor, vectors, self.mu, self.next_mu, steps, self.in_float64)
 
-    def arrive(
+    def update(
         self, sums: Array, values: Array, combinations: Array, matrix: Array | None = None
     ) -> None:
-        """Judge the new point by the sums of a pass, and accept the guessed step or correct it."""
-        first, order = self.first, self.order()
-        new = order.vectors[2]
-        self._judge(order, sums, combinations)
+        """Certify the new point by the sums of a pass; accept the guessed step or correct it."""
+        first, request = self.first, self.request()
+        new = request.vectors[2]
+        self._certify(request, sums, combinations)
         if self.warm and self._corrects_start():
             return
-        best, self.first = self.guess, False
+        best, self.first = self.step_guess, False
         if not first:
             values = values + [
-                self.value(self.vector + step * self.move) for step in (*STEPS, self.guess)
+                self.value(self.vector + step * self.direction) for step in request.steps
             ]
             start, lowest = float(values[0]), int(np.argmin(values))
-            best = float(STEPS[lowest]) if lowest < len(STEPS) else self.guess
+            best = float(STEPS[lowest]) if lowest < len(STEPS) else self.step_guess
             if start - values[-1] < GOOD_SHARE * (start - values[lowest]) - 1e-13 * abs(start):
                 if best == 0.0:
-                    self.move, best = SHORTEST * self.move, 1.0
-                self.guess = best
+                    self.direction, best = SHORTEST * self.direction, 1.0
+                self.step_guess = best
                 return
         self.vector = new
-        self._turn(combinations, matrix, best, first)
+        self._plan_step(combinations, matrix, best, first)
 
-    def _turn(self, combinations: Array, matrix: Array | None, best: float, first: bool) -> None:
-        """Compute the next direction, and the μ that it aims at."""
+    def _plan_step(self, combined: Array, matrix: Array | None, best: float, first: bool) -> None:
+        """Compute the next direction, and the μ for which it is computed."""
         assert matrix is not None
-        self.mu = self.aim
-        gradient = self._gradient(combinations)
+        self.mu = self.next_mu
+        gradient = self._gradient(combined)
         matrix.flat[:: len(matrix) + 1] += self.diagonal
         system = NormalMatrix(matrix)
-        self.move = system.solve(-gradient)
+        self.direction = system.solve(-gradient)
         if self.hinge:
-            decrement = np.sqrt(max(0.0, -float(gradient @ self.move)) / self.mu)
-            near = decrement < (
-                max(NEAR, NEAR_SHARE * np.sqrt(self.predictor.rows))
-                if self.relative > LARGE_GAP
-                else NEAR
-            )
-            if not first and best >= 1.0 and near:
-                self.fall = max(0.5 * self.fall, FALL)
+            decrement = np.sqrt(max(0.0, -float(gradient @ self.direction)) / self.mu)
+            limit = DECREMENT_SHARE * np.sqrt(self.predictor.rows)
+            limit = max(MOST_DECREMENT, limit) if self.relative > LARGE_GAP else MOST_DECREMENT
+            is_near_path = decrement < limit
+            if not first and best >= 1.0 and is_near_path:
+                self.mu_factor = max(0.5 * self.mu_factor, MU_FACTOR)
             elif not first and best < 0.5:
-                self.fall = min(1.5 * self.fall, SLOW_FALL)
-            floor = self.last * self.tol * (self.scale or self.primal) / self.predictor.rows
+                self.mu_factor = min(1.5 * self.mu_factor, SLOW_MU_FACTOR)
+            floor = self.last_mu * self.tol * (self.scale or self.primal) / self.predictor.rows
             if self.mu <= floor and decrement < 1.0:
-                # the end of the path, with a gap above tol: the path goes on
-                self.last *= FALL
-            if near:
-                self.aim = max(self.fall * self.mu, min(self.mu, floor))
-                self.move = self.move + (self.aim - self.mu) * system.solve(combinations[0])
-        self.guess = 1.0 if first else min(1.0, 2.0 * best)
+                # The last μ is reached with a gap above tol: continue along the central path.
+                self.last_mu *= MU_FACTOR
+            if is_near_path:
+                self.next_mu = max(self.mu_factor * self.mu, min(self.mu, floor))
+                correction = system.solve(combined[0])
+                self.direction = self.direction + (self.next_mu - self.mu) * correction
+        self.step_guess = 1.0 if first else min(1.0, 2.0 * best)
 
     def _gradient(self, combinations: Array) -> Array:
         combined = combinations[1 : 2 + self.free].sum(axis=0)
-        return np.asarray(self.diagonal * self.vector - combined - self.held)
+        return np.asarray(self.diagonal * self.vector - combined - self.fixed)
 
-    def _judge(self, order: Order, sums: Array, combinations: Array) -> None:
-        """Keep the best objective and the best bound; either may be of an earlier point."""
+    def _certify(self, request: PassRequest, sums: Array, combinations: Array) -> None:
+        """Keep the best objective and the best bound, even if they belong to different points."""
         before = self.relative if self.history else np.inf
-        primal = self.value(order.vectors[2]) + float(sums[LOSS]) + self.held_total
+        primal = self.value(request.vectors[2]) + float(sums[LOSS]) + self.fixed_total
         if primal < self.primal:
-            self.primal, self.best = primal, order.vectors[2]
+            self.primal, self.best = primal, request.vectors[2]
         lines = 2 if self.free else 1
         for place, start in ((1, NEW), (1 + lines, TANGENT)):
             weights, terms = sums[start : start + 2], sums[start + 2 : start + 4]
             bound, factors = self._bound(weights, terms, combinations[place : place + lines])
             if bound > self.bound:
-                again = replace(order, steps=order.steps[:0])
-                self.bound, self.dual = bound, DualPoint(again, start == TANGENT, factors)
+                again = replace(request, steps=request.steps[:0])
+                self.bound, self.dual = bound, PassDual(again, start == TANGENT, factors)
         self.record(before)
-        self.precise |= len(self.history) > FLOAT32_PASSES or self.since > 2
+        self.in_float64 |= len(self.history) > FLOAT32_PASSES or self.stalled_passes > 2
 
     def _bound(self, weights: Array, terms: Array, combinations: Array) -> tuple[float, Array]:
         """Return a bound and the factors that make a feasible: d(f a) >= f d(a) for f <= 1."""
         factors = np.ones(2)
-        if self.free:  # Σ a y = 0: the heavier side shrinks
+        if self.free:  # Σ a y = 0: scale down the label with the larger Σ a
             factors = weights.min() / np.maximum(weights, np.finfo(float).tiny)
-        combined = factors[: len(combinations)] @ combinations + self.held
+        combined = factors[: len(combinations)] @ combinations + self.fixed
         squared = float(self.diagonal * combined @ combined)
-        total = float(factors @ terms) + self.held_total
+        total = float(factors @ terms) + self.fixed_total
         if self.hinge and not self.scale and squared > total > 0.0:
             return 0.5 * total * total / squared, factors * (total / squared)
         return total - 0.5 * squared, factors
 
     def value(self, vector: Array) -> float:
-        """Return ‖w‖²/2, less the slope of the rows that are held."""
-        return float((0.5 * self.diagonal * vector - self.held) @ vector)
+        """Return ‖w‖²/2 minus w·Σ C_i y_i x_i of the fixed rows."""
+        return float((0.5 * self.diagonal * vector - self.fixed) @ vector)
 
 
-class _LimitedMemoryPath(_Path):
-    """Solver state where no matrix is made: L-BFGS directions."""
+class _LBFGSState(_NewtonState):
+    """Solver state of L-BFGS, which forms no Hessian."""
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
         assert not self.hinge
-        self.past: deque[tuple[Array, Array]] = deque(maxlen=PAST)
-        self.here: tuple[Array, Array] | None = None
+        self.pairs: deque[tuple[Array, Array]] = deque(maxlen=MOST_PAIRS)
+        self.previous: tuple[Array, Array] | None = None
 
-    def _turn(self, combinations: Array, matrix: Array | None, best: float, first: bool) -> None:
-        gradient = self._gradient(combinations)
-        if self.here is not None:
-            step, change = self.vector - self.here[0], gradient - self.here[1]
+    def _plan_step(self, combined: Array, matrix: Array | None, best: float, first: bool) -> None:
+        gradient = self._gradient(combined)
+        if self.previous is not None:
+            step, change = self.vector - self.previous[0], gradient - self.previous[1]
             if step @ change > 0.0:
-                self.past.append((step, change))
-        self.here = self.vector, gradient
-        self.move, self.guess = self._direction(-gradient), 1.0
+                self.pairs.append((step, change))
+        self.previous = self.vector, gradient
+        self.direction, self.step_guess = self._two_loop_direction(-gradient), 1.0
 
-    def _direction(self, move: Array) -> Array:
-        shares = []
-        for step, change in reversed(self.past):
-            shares.append(float(step @ move) / float(step @ change))
-            move = move - shares[-1] * change
-        if self.past:
-            step, change = self.past[-1]
-            move = move * (float(step @ change) / float(change @ change))
-        for step, change in self.past:
-            move = move + (shares.pop() - float(change @ move) / float(step @ change)) * step
-        return move
+    def _two_loop_direction(self, d: Array) -> Array:
+        """Return the two-loop recursion of L-BFGS, applied to the negative gradient d."""
+        alpha = []
+        for step, change in reversed(self.pairs):
+            alpha.append(float(step @ d) / float(step @ change))
+            d = d - alpha[-1] * change
+        if self.pairs:
+            step, change = self.pairs[-1]
+            d = d * (float(step @ change) / float(change @ change))
+        for step, change in self.pairs:
+            d = d + (alpha.pop() - float(change @ d) / float(step @ change)) * step
+        return d
 
 
-def _visit(block: Block, linear_dual: bool, orders: list[Order], sides: int, square: bool) -> Part:
+def _visit(
+    block: Block, linear_dual: bool, requests: list[PassRequest], sides: int, square: bool
+) -> Part:
     """Return sums, values along the direction, combinations and (square) matrices of all orders."""
-    size, lines = orders[0].vectors.shape[1], FIRST + 2 * sides
-    sums = np.zeros((len(orders), SUMS))
-    values = np.zeros((len(orders), max(len(order.steps) for order in orders)))
-    combinations = np.empty((len(orders), lines - RIGHT, size))
-    matrices = np.empty((len(orders), size, size) if square else 0)
+    size, lines = requests[0].vectors.shape[1], FIRST + 2 * sides
+    sums = np.zeros((len(requests), SUMS))
+    values = np.zeros((len(requests), max(len(request.steps) for request in requests)))
+    combinations = np.empty((len(requests), lines - RIGHT, size))
+    matrices = np.empty((len(requests), size, size) if square else 0)
     rows = block.whole()
-    for j, order in enumerate(orders):
-        out = _sum_up(block, rows, linear_dual, order, sides, sums[j], values[j])
+    for j, request in enumerate(requests):
+        out = _sum_up(block, rows, linear_dual, request, sides, sums[j], values[j])
         block.combine(rows, out[RIGHT:], combinations[j])
         if square:
-            block.squares(rows, out[WEIGHT], matrices[j], order.precise)
+            block.squares(rows, out[WEIGHT], matrices[j], request.in_float64)
     return Part((sums, values, combinations, matrices) if square else (sums, values, combinations))
 
 
@@ -426,29 +431,29 @@ def _sum_up(
     block: Block,
     rows: Array | None,
     linear_dual: bool,
-    order: Order,
+    request: PassRequest,
     sides: int,
     sums: Array,
     values: Array,
 ) -> Array:
-    labels, bounds = order.predictor.of(block.own)
-    # one predictor at a time: with others beside it a product may be rounded in another way
-    scores = block.products(order.vectors, rows)
-    kept, out = np.empty((KEPT, block.count)), np.empty((FIRST + 2 * sides, block.count))
-    look = newton_rows.sum_hinge if linear_dual else newton_rows.sum_logistic
+    labels, bounds = request.predictor.labels_and_bounds(block.own)
+    # One predictor at a time: in a product with others it may be rounded differently.
+    scores = block.products(request.vectors, rows)
+    scratch = np.empty((SCRATCH_LINES, block.count))
+    out = np.empty((FIRST + 2 * sides, block.count))
+    given = labels, bounds, scores, request.mu, request.next_mu, request.steps
+    sum_rows = newton_rows.sum_hinge if linear_dual else newton_rows.sum_logistic
     with announced("newton-hinge" if linear_dual else "newton-logistic"):
-        look(
-            labels, bounds, scores, order.mu, order.aim, order.steps, sides, kept, out, sums, values
-        )
+        sum_rows(*given, sides, scratch, out, sums, values)
     return out
 
 
 def _coefficients(
-    block: Block, rows: Array | None, linear_dual: bool, target: Target, dual: DualPoint
+    block: Block, rows: Array | None, linear_dual: bool, target: Target, dual: PassDual
 ) -> Array:
     """Return the dual coefficients a of a block's rows."""
-    order = dual.order
-    out = _sum_up(block, rows, linear_dual, order, 1, np.zeros(SUMS), np.zeros(len(order.steps)))
-    labels, _ = target.of(block.own)
+    sums, values = np.zeros(SUMS), np.zeros(len(dual.request.steps))
+    out = _sum_up(block, rows, linear_dual, dual.request, 1, sums, values)
+    labels, _ = target.labels_and_bounds(block.own)
     line = FIRST + (1 if dual.tangent else 0)
     return np.asarray(np.abs(out[line]) * np.where(labels > 0.0, *dual.factors))

@@ -1,8 +1,8 @@
 """Compiled loops of Newton's method over the rows of one block, for one predictor.
 
 On the central path of the hinge loss a s = μ, (C - a) ξ = μ and s - ξ = m - 1. With h = 2μ/C and
-r = √((m - 1)² + h²), s + ξ = h + r: so a, s and ξ follow from the margin m, and nothing about a
-row is kept between passes.
+r = √((m - 1)² + h²), s + ξ = h + r. So a, s and ξ follow from the margin m, and no state of a row
+is stored between passes.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from pegasos.engine.walk.losses import LOSSES, dual_term, sigmoid, softplus
 Array = np.ndarray[Any, Any]
 
 _LOGISTIC = LOSSES["logistic"].code
-#: Lines of `out`: weights of the matrix; the change of the gradient for a smaller μ; then y a of
-#: the new point and of the tangent, each on one line, or on two (label 1, label -1).
+#: Lines of `out`: weights D of the Hessian; derivative of y a by μ; then y a of the new point and
+#: of the tangent, each on one line, or on one line per label (`sides` = 2).
 WEIGHT, RIGHT, FIRST = range(3)
 #: Numbers of `sums`: the loss; then Σ a and Σ d(a) by label, of the new point and of the tangent.
 LOSS, NEW, TANGENT = 0, 1, 5
 SUMS = 9
-#: Lines of `kept`: scratch numbers of each row with C > 0.
-KEPT = 4
-#: Numbers whose logarithms are taken together, as that of their product, and how far from 1 the
-#: product may be.
-TOGETHER, LEAST, MOST = 16, 1e-250, 1e250
+#: Lines of `scratch`, which has numbers of each row with C > 0.
+SCRATCH_LINES = 4
+#: Numbers whose logarithms are summed as the logarithm of their product, and limits of the product,
+#: which float64 represents from 1e-308 to 1e308.
+AT_ONCE, LEAST_PRODUCT, MOST_PRODUCT = 16, 1e-250, 1e250
 
 
 @partial(compiled, any_order=True)
-def corner_values(
-    bounds: Array, below: Array, change: Array, corner: Array, aim: float, step: float
+def barrier_values(
+    bounds: Array, below: Array, change: Array, corner: Array, next_mu: float, step: float
 ) -> float:
-    """Return Σ (C ξ - μ log(s + ξ)) after a step, up to a constant.
+    """Return the barrier function Σ (C ξ - μ log(s + ξ)) after a step, up to a constant.
 
-    `below` is 1 - m before the step, `corner` is 2 μ/C.
+    `below` is 1 - m before the step, `corner` is h = 2 μ/C.
     """
     total = 0.0
     for i in range(bounds.size):
@@ -47,12 +47,12 @@ def corner_values(
             corner[i] + missing + math.sqrt(missing * missing + corner[i] * corner[i])
         )
     logarithms = 0.0
-    for start in range(0, bounds.size, TOGETHER):
-        stop, product = min(start + TOGETHER, bounds.size), 1.0
+    for start in range(0, bounds.size, AT_ONCE):
+        stop, product = min(start + AT_ONCE, bounds.size), 1.0
         for i in range(start, stop):
             missing = below[i] - step * change[i]
             product *= corner[i] + math.sqrt(missing * missing + corner[i] * corner[i])
-        if LEAST < product < MOST:
+        if LEAST_PRODUCT < product < MOST_PRODUCT:
             logarithms += math.log(product)
         else:
             for i in range(start, stop):
@@ -60,19 +60,19 @@ def corner_values(
                 logarithms += math.log(
                     corner[i] + math.sqrt(missing * missing + corner[i] * corner[i])
                 )
-    return 0.5 * total - aim * logarithms
+    return 0.5 * total - next_mu * logarithms
 
 
 @partial(compiled, any_order=True)
-def soft_values(bounds: Array, margins: Array, change: Array, scratch: Array, step: float) -> float:
+def loss_values(bounds: Array, margins: Array, change: Array, scratch: Array, step: float) -> float:
     """Return Σ C log(1 + exp(-m)) after a step."""
     total = 0.0
     for i in range(bounds.size):
         ahead = margins[i] + step * change[i]
         total += bounds[i] * max(-ahead, 0.0)
         scratch[i] = math.exp(-abs(ahead))
-    for start in range(0, bounds.size, TOGETHER):
-        stop, product, alike = min(start + TOGETHER, bounds.size), 1.0, True
+    for start in range(0, bounds.size, AT_ONCE):
+        stop, product, alike = min(start + AT_ONCE, bounds.size), 1.0, True
         for i in range(start, stop):
             product *= 1.0 + scratch[i]
             alike &= bounds[i] == bounds[start]
@@ -103,20 +103,20 @@ def sum_hinge(
     bounds: Array,
     scores: Array,
     mu: float,
-    aim: float,
+    next_mu: float,
     steps: Array,
     sides: int,
-    kept: Array,
+    scratch: Array,
     out: Array,
     sums: Array,
     values: Array,
 ) -> None:
-    """Sum up one block of the hinge loss with rounded corners.
+    """Compute `out`, `sums` and `values` of one block for the barrier form of the hinge loss.
 
-    `scores` are those of the vector, of its change and of the new point, at which everything is
-    computed for μ = aim. The tangent is where a full step would bring a: for it Σ a y x is the
-    vector itself, and the gap is smaller by orders. values[k] += Σ (C ξ - μ log(s + ξ)) after
-    steps[k].
+    `scores` are those of the vector, the direction and the new point, at which everything is
+    computed for μ = next_mu. The tangent is a after a full Newton step to first order: for it
+    Σ a y x is the vector itself, and the gap is smaller by orders of magnitude.
+    values[k] += Σ (C ξ - μ log(s + ξ)) at step size steps[k].
     """
     out[:] = 0.0
     present = 0
@@ -128,24 +128,24 @@ def sum_hinge(
         line = FIRST + (side if sides == 2 else 0)
         margin, change, ahead = y * scores[0, i], y * scores[1, i], y * scores[2, i]
         a, t, s, xi = central_point(margin, bound, mu)
-        a = min(max(a + ((aim - mu) * (t - a) - change * a * t) / (s * t + xi * a), 0.0), bound)
+        a = min(max(a + ((next_mu - mu) * (t - a) - change * a * t) / (s * t + xi * a), 0.0), bound)
         sums[TANGENT + side] += a
         sums[TANGENT + 2 + side] += a
         out[line + sides, i] = y * a
-        a, t, s, xi = central_point(ahead, bound, aim)
+        a, t, s, xi = central_point(ahead, bound, next_mu)
         sums[NEW + side] += a
         sums[NEW + 2 + side] += a
         sums[LOSS] += bound * max(0.0, 1.0 - ahead)
         out[line, i] = y * a
         out[WEIGHT, i] = a * t / (s * t + xi * a)
         out[RIGHT, i] = y * (t - a) / (s * t + xi * a)
-        kept[0, present], kept[1, present] = bound, 1.0 - margin
-        kept[2, present], kept[3, present] = change, 2.0 * aim / bound
+        scratch[0, present], scratch[1, present] = bound, 1.0 - margin
+        scratch[2, present], scratch[3, present] = change, 2.0 * next_mu / bound
         present += 1
-    bound, below, moved, corner = kept[0], kept[1], kept[2], kept[3]
+    bound, below, moved, corner = scratch[0], scratch[1], scratch[2], scratch[3]
     for k in range(steps.size):
-        values[k] += corner_values(
-            bound[:present], below[:present], moved[:present], corner[:present], aim, steps[k]
+        values[k] += barrier_values(
+            bound[:present], below[:present], moved[:present], corner[:present], next_mu, steps[k]
         )
 
 
@@ -155,15 +155,15 @@ def sum_logistic(
     bounds: Array,
     scores: Array,
     mu: float,
-    aim: float,
+    next_mu: float,
     steps: Array,
     sides: int,
-    kept: Array,
+    scratch: Array,
     out: Array,
     sums: Array,
     values: Array,
 ) -> None:
-    """Sum up one block of the logistic loss: as `sum_hinge` with a = C σ(-m), without μ."""
+    """Compute `out`, `sums` and `values` as `sum_hinge`, with a = C σ(-m) and without μ."""
     out[:] = 0.0
     present = 0
     for i in range(labels.size):
@@ -185,10 +185,10 @@ def sum_logistic(
         sums[LOSS] += bound * softplus(-ahead)
         out[line, i] = y * a
         out[WEIGHT, i] = a * sigmoid(ahead)
-        kept[0, present], kept[1, present], kept[2, present] = bound, margin, change
+        scratch[0, present], scratch[1, present], scratch[2, present] = bound, margin, change
         present += 1
-    bound, margins, moved, scratch = kept[0], kept[1], kept[2], kept[3]
+    bound, margins, moved, powers = scratch[0], scratch[1], scratch[2], scratch[3]
     for k in range(steps.size):
-        values[k] += soft_values(
-            bound[:present], margins[:present], moved[:present], scratch[:present], steps[k]
+        values[k] += loss_values(
+            bound[:present], margins[:present], moved[:present], powers[:present], steps[k]
         )

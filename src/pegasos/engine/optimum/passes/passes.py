@@ -1,6 +1,6 @@
-"""Predictors, passes, samples and certificates: shared by the methods over row blocks.
+"""Predictors, solver states, samples and certificates of the methods that pass over row blocks.
 
-Labels and bounds belong to the blocks: a block computes them from what it stores beside its rows.
+A block computes the labels and bounds of a predictor from the arrays that it stores with its rows.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ import numpy as np
 from scipy import sparse
 from scipy.special import entr
 
-from pegasos.engine.optimum.problem import Held, Intercept, Optimum, Target
+from pegasos.engine.optimum.problem import FixedRows, Intercept, Optimum, Target
 from pegasos.engine.rows.blocks import THIN_ROWS, Block, Part, RowBlocks, is_thin, sample_of
 from pegasos.engine.runtime.interruption import deadline_reached, tell_gap
 
 Array = np.ndarray[Any, Any]
 
-#: Features up to which a square matrix of them is made.
+#: Features up to which a Hessian (features x features) is formed: 32 MB in float64.
 MOST_FEATURES = 2000
-#: Numbers in a block of wide dense rows, for which no such matrix is made.
+#: Numbers in a block of dense rows with more features than that: 16 MB in float64.
 WIDE_NUMBERS = 1 << 21
-#: Passes without a better gap after which nothing more is to be had from this arithmetic.
+#: Passes without a smaller gap after which rounding prevents further progress.
 PATIENCE = 60
-#: The fold of predictors that learn from all rows.
+#: The fold of predictors that train on all rows.
 NO_FOLD = -1
 
 
 class Passes(Protocol):
-    """Rows in blocks, wherever they are (see `RowBlocks.map_sum`).
+    """Protocol of rows in blocks: in memory, on disk or on a cluster (see `RowBlocks.map_sum`).
 
-    A block's `own` are arrays beside its rows, from which a `Predictor` computes labels and
+    A block's `own` are arrays stored with its rows, from which a `Predictor` computes labels and
     bounds.
     """
 
@@ -42,23 +42,23 @@ class Passes(Protocol):
 
     @property
     def row_bytes(self) -> float:
-        """Bytes of a row, about."""
+        """Approximate size of a row in bytes."""
 
     @property
     def room(self) -> float:
-        """Bytes that rows fetched into this process may take."""
+        """Memory in bytes for rows that are fetched into this process."""
 
     def map_sum(self, work: Any, *arguments: Any) -> Part:
         """Return the sum of work(block, *arguments) over all blocks."""
 
     def map_join(self, work: Any, join: Any, *arguments: Any) -> Any:
-        """Return join of work(block, *arguments) over all blocks."""
+        """Return join([work(block, *arguments) for each block])."""
 
 
 class LabelledBlocks(RowBlocks):
-    """Blocks with arrays beside their rows: class codes, weights and perhaps folds, or row numbers.
+    """Row blocks with class codes, weights and perhaps folds of their rows, or row numbers.
 
-    Rows in memory have unlimited `room`; what is fetched of them is bounded by the method.
+    Rows in memory have unlimited `room`: the method itself limits how many rows it copies.
     """
 
     row_bytes: float = 0.0
@@ -75,25 +75,25 @@ class LabelledBlocks(RowBlocks):
 
 
 class Predictor(Protocol):
-    """A predictor to be solved: a `Target` with the row numbers of a block, or a `Column`."""
+    """Protocol of predictors to be solved: a `Target` (blocks store row numbers) or a `Column`."""
 
     @property
     def unit(self) -> float:
         """C_i per unit of weight."""
 
     @property
-    def sides(self) -> tuple[float, float]:
-        """Σ ω_i of either label."""
+    def label_weights(self) -> tuple[float, float]:
+        """Σ ω_i of the rows with label 1 and of those with label -1."""
 
     @property
     def rows(self) -> int:
         """Number of rows with C_i > 0."""
 
     @property
-    def held(self) -> Held | None:
-        """Rows that are held at their bounds."""
+    def fixed(self) -> FixedRows | None:
+        """Further rows, fixed at their bounds."""
 
-    def of(self, own: tuple[Array, ...]) -> tuple[Array, Array]:
+    def labels_and_bounds(self, own: tuple[Array, ...]) -> tuple[Array, Array]:
         """Return the labels and bounds of some rows."""
 
 
@@ -103,7 +103,7 @@ class Column:
 
     Parameters
     ----------
-    sides : Σ ω_i of either label.
+    label_weights : Σ ω_i of the rows with label 1 and of those with label -1.
     rows : number of rows with ω_i > 0.
     each : factor of ω_i for each class code (None: 1).
     fold : rows of this fold have ω_i = 0.
@@ -111,11 +111,11 @@ class Column:
 
     code: int
     unit: float
-    sides: tuple[float, float]
+    label_weights: tuple[float, float]
     rows: int
     each: Array | None = None
     fold: int = NO_FOLD
-    held: None = None
+    fixed: None = None
 
     def weights(self, codes: Array, weights: Array, folds: Array | None = None) -> Array:
         """Return ω of rows for this predictor."""
@@ -123,23 +123,23 @@ class Column:
             weights = self.each[codes] * weights
         return weights if self.fold == NO_FOLD else np.where(folds == self.fold, 0.0, weights)
 
-    def of(self, own: tuple[Array, ...]) -> tuple[Array, Array]:
+    def labels_and_bounds(self, own: tuple[Array, ...]) -> tuple[Array, Array]:
         """Return the labels and bounds of rows with these codes, weights and folds."""
         return np.where(own[0] == self.code, 1.0, -1.0), self.unit * self.weights(*own)
 
 
-class Search:
-    """Solver state of one predictor: its best pair, and F and G after each pass.
+class SolverState:
+    """Solver state of one predictor: its best primal-dual pair, and F and G after each pass.
 
     Attributes
     ----------
-    best : w, with the intercept last if there is one.
-    dual : how to compute the dual coefficients of the bound, for rows in memory.
-    since : passes without a better gap.
-    trivial : whether no pass is needed.
+    best : best w so far, with the intercept last if there is one.
+    dual : description from which the blocks recompute the best dual coefficients.
+    stalled_passes : passes since the gap last fell.
+    is_trivial : whether no pass is needed.
     """
 
-    primal, bound, since, trivial = math.inf, -math.inf, 0, False
+    primal, bound, stalled_passes, is_trivial = math.inf, -math.inf, 0, False
     dual: Any = None
     best: Array
 
@@ -153,9 +153,9 @@ class Search:
         return (self.primal - self.bound) / self.primal if self.primal > 0.0 else 0.0
 
     def record(self, before: float) -> None:
-        """Record the pair after a pass; `before` is the gap before it."""
+        """Record F and G after a pass; `before` is the relative gap before it."""
         self.history.append((self.primal, self.bound))
-        self.since = 0 if self.relative < before else self.since + 1
+        self.stalled_passes = 0 if self.relative < before else self.stalled_passes + 1
 
     def certified(self) -> Optimum:
         """Return the best pair so far."""
@@ -164,62 +164,62 @@ class Search:
         return Optimum(vector, bias, self.dual, self.primal, self.bound, len(history), history)
 
 
-def follow(
+def solve_chains(
     chains: Sequence[Sequence[Any]],
-    together: int,
-    begin: Callable[[int, Any, Any], Any],
-    serve: Callable[[list[Any]], None],
+    at_once: int,
+    make_state: Callable[[int, Any, Any], Any],
+    run_pass: Callable[[list[Any]], None],
     tol: float,
     most: int,
 ) -> list[list[Optimum]]:
     """Solve all predictors of all chains until each relative gap is at most tol.
 
-    In a chain each predictor begins where the last one ended. begin(number of the chain, predictor,
-    the search before it or None) makes a search; serve(searches) is one pass for at most `together`
-    of them, one of each chain. At the deadline of this thread the best pairs so far are returned.
+    In a chain each predictor starts from the optimum of the one before it: make_state(number of the
+    chain, predictor, state before it or None). run_pass(states) makes one pass for at most
+    `at_once` states, one per chain. At the deadline the best pairs so far are returned.
     """
     found: list[list[Optimum]] = [[] for _ in chains]
     waiting = deque(number for number, chain in enumerate(chains) if chain)
-    live: dict[int, Search] = {}
+    live: dict[int, SolverState] = {}
     while waiting or live:
-        while waiting and len(live) < together:
+        while waiting and len(live) < at_once:
             number = waiting.popleft()
-            live[number] = begin(number, chains[number][0], None)
-        for number, search in list(live.items()):
-            following: Search | None = search
+            live[number] = make_state(number, chains[number][0], None)
+        for number, state in list(live.items()):
+            following: SolverState | None = state
             while following is not None and _ended(following, tol, most):
                 found[number].append(following.certified())
-                rest = chains[number][len(found[number]) :]
-                following = begin(number, rest[0], following) if rest else None
+                remaining = chains[number][len(found[number]) :]
+                following = make_state(number, remaining[0], following) if remaining else None
             if following is None:
                 del live[number]
             else:
                 live[number] = following
         if live:
-            serve(list(live.values()))
-            tell_gap(max(search.relative for search in live.values()), tol)
+            run_pass(list(live.values()))
+            tell_gap(max(state.relative for state in live.values()), tol)
     return found
 
 
-def _ended(search: Search, tol: float, most: int) -> bool:
-    if search.trivial:
+def _ended(state: SolverState, tol: float, most: int) -> bool:
+    if state.is_trivial:
         return True
-    late = search.since > PATIENCE or len(search.history) >= most or deadline_reached()
-    return bool(search.history) and (late or search.relative <= tol)
+    late = state.stalled_passes > PATIENCE or len(state.history) >= most or deadline_reached()
+    return bool(state.history) and (late or state.relative <= tol)
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Some rows, and the arrays beside them (see `Passes`)."""
+    """Sampled rows, and the arrays stored with them (see `Passes`)."""
 
     X: Any
     own: tuple[Array, ...]
 
     def target(self, predictor: Predictor) -> Target:
-        """Return a predictor on the sample, with the same λ: the sum of all C_i stays the same."""
-        labels, bounds = predictor.of(self.own)
+        """Return a predictor on the sample with the same λ: C_i are scaled to the same sum."""
+        labels, bounds = predictor.labels_and_bounds(self.own)
         total = max(float(bounds.sum()), np.finfo(float).tiny)
-        return Target(labels, predictor.unit * sum(predictor.sides) / total * bounds)
+        return Target(labels, predictor.unit * sum(predictor.label_weights) / total * bounds)
 
 
 def fetch_sample(blocks: Passes, share: float) -> Sample:
@@ -254,7 +254,7 @@ def with_bias(optimum: Optimum, intercept: Intercept) -> Array:
     return np.append(optimum.vector, optimum.bias)
 
 
-def as_optimum(
+def with_dual(
     blocks: LabelledBlocks,
     linear_dual: bool,
     target: Target,
@@ -262,9 +262,9 @@ def as_optimum(
     intercept: Intercept,
     coefficients: Callable[..., Array],
 ) -> Optimum:
-    """Return dual coefficients too, with F and G of exactly this vector and these coefficients.
+    """Return the optimum with its dual coefficients, and with F and G of exactly this pair.
 
-    coefficients(block, rows, linear_dual, target, found.dual) are those of a block.
+    coefficients(block, rows, linear_dual, target, found.dual) returns those of a block.
     """
     dual = np.zeros(len(target.labels))
     if found.dual is None:
@@ -276,7 +276,7 @@ def as_optimum(
 
     def work(block: Block) -> Part:
         rows = block.whole()
-        labels, bounds = target.of(block.own)
+        labels, bounds = target.labels_and_bounds(block.own)
         a = np.clip(coefficients(block, rows, linear_dual, target, found.dual), 0.0, bounds)
         dual[block.own[0]] = a
         margins = labels * block.scores(rows, vector)
@@ -292,9 +292,9 @@ def as_optimum(
 
     (loss, terms), [combined] = blocks.map_sum(work).sums
     primal, bound = 0.5 * float(diagonal * vector @ vector) + loss, float(terms)
-    if target.held is not None:
-        primal += target.held.total - float(target.held.vector @ vector)
-        bound, combined = bound + target.held.total, combined + target.held.vector
+    if target.fixed is not None:
+        primal += target.fixed.total - float(target.fixed.vector @ vector)
+        bound, combined = bound + target.fixed.total, combined + target.fixed.vector
     bound -= 0.5 * float(diagonal * combined @ combined)
     history = (*found.history, (float(primal), float(bound)))
     return replace(found, dual=dual, primal=float(primal), bound=float(bound), history=history)
