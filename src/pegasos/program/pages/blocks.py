@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pegasos.program.pages.values import is_number, percent, value_text
+from pegasos.program.pages.vega import Spec
 
+#: Rows of the table behind a chart.
+MOST_ROWS = 1000
 #: Name, value, remark, and the length in 0..1 of a bar below the value, or None.
 Tile = tuple[str, str, str, float | None]
 
@@ -127,11 +130,10 @@ class Table(Block):
 
     def as_csv(self) -> str:
         """Return the table as CSV, numbers with all digits."""
+        lines: list[list[Any]] = [[title for _, title, _ in self.columns]]
+        lines += [[row.get(key) for key, _, _ in self.columns] for row in self.rows]
         file = io.StringIO()
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([title for _, title, _ in self.columns])
-        # The writer leaves None empty.
-        writer.writerows([[row.get(key) for key, _, _ in self.columns] for row in self.rows])
+        csv.writer(file, lineterminator="\n").writerows(lines)  # which leaves None empty
         return file.getvalue()
 
     def as_markdown(self) -> str:
@@ -165,6 +167,21 @@ class Chart(Block):
     caption: str = ""
     table: Table | None = None
     layout: str = "full"
+
+    @classmethod
+    def with_rows(
+        cls, name: str, title: str, spec: Spec, caption: str = "", layout: str = "full"
+    ) -> Chart:
+        """Return a chart with its rows as a table, whose columns are those of the tooltip."""
+        hints: list[Spec] = next(
+            each["encoding"]["tooltip"]
+            for each in spec.get("layer", [spec])
+            if "tooltip" in each["encoding"]
+        )
+        listed = [(hint["field"], hint["title"], _form(hint)) for hint in hints]
+        keys = [hint["field"] for hint in hints]
+        rows = [{key: row.get(key) for key in keys} for row in spec["data"]["values"]]
+        return cls(name, title, spec, caption, Table(name, title, listed, rows[:MOST_ROWS]), layout)
 
     def charts(self) -> dict[str, Any]:
         """Return the chart with its title, which the page shows in the caption."""
@@ -212,6 +229,13 @@ class Section:
     name: str
     title: str
     blocks: list[Block]
+
+
+def _form(hint: Spec) -> str:
+    """Return the format of a table for a field of a tooltip."""
+    if hint["type"] == "nominal":
+        return "text"
+    return "percent" if str(hint.get("format", "")).endswith("%") else "number"
 
 
 def columns(form: str, **titles: str) -> list[tuple[str, str, str]]:

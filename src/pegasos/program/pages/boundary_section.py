@@ -13,7 +13,7 @@ from scipy import sparse
 
 from pegasos.engine.runtime.threads import single_threaded_blas
 from pegasos.program.pages import vega
-from pegasos.program.pages.blocks import Block, Chart, Table, columns
+from pegasos.program.pages.blocks import Block, Chart
 from pegasos.program.pages.labeled_rows import LabeledRows, brief, feature_names, sample
 from pegasos.program.pages.vega import Spec, chart, mark, number, tooltip, word
 from pegasos.search.anatomy import anatomy
@@ -134,17 +134,8 @@ def boundary_blocks(estimator: Any, rows: LabeledRows) -> list[Block]:
         caption += "Points: some rows, projected; one in another area need not be an error."
     if edge.holding is not None:
         caption += " Dashed: margins. Ringed: support vectors, on or inside their margin."
-    best, _ = fields(edge)
-    shares = [
-        {"class": rows.names[code], "share": float((best == place).mean())}
-        for place, code in enumerate(edge.codes)
-    ]
-    listed = columns("text", **{"class": "class"}) + columns("percent", share="share of the plane")
-    table = Table(
-        "boundary", "Shares of the plane", listed, [row for row in shares if row["share"]]
-    )
     spec = boundary_chart(edge, rows.names)
-    return [Chart("boundary", "Decision boundary", spec, caption, table, "narrow")]
+    return [Chart.with_rows("boundary", "Decision boundary", spec, caption, "narrow")]
 
 
 def boundary_chart(edge: Boundary, names: list[str]) -> Spec:
@@ -167,7 +158,8 @@ def boundary_chart(edge: Boundary, names: list[str]) -> Spec:
     look = {"aspect": False, "align": "left", "baseline": "top", "aria": False}
     ring = {"filled": False, "size": 110, "opacity": 0.75, "stroke": "currentColor"}
     rings = mark("point", places, **ring, strokeWidth=1.1, aria=False)
-    hints = {"tooltip": tooltip(**{"class": "class"})}
+    x, y = ((title, ".4~g") for title in edge.titles)
+    hints = {"tooltip": tooltip(**{"class": "class"}, x=x, y=y)}
     dot = {"filled": True, "size": 34, "opacity": 1, "stroke": "#fff", "strokeWidth": 0.7}
     layers = [
         {**mark("image", whole, **look, **size), "data": {"values": [{}]}},

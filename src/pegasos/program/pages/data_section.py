@@ -66,7 +66,7 @@ def data_blocks(rows: LabeledRows) -> list[Block]:
         caption += "Color: share of the variance between classes."
         blocks.append(Chart("features", "Features", _boxes(boxes), caption, table))
     if images is None:
-        blocks += [*_correlations(ranked, found.correlations), *_pairs(ranked, rows.names)]
+        blocks += [*_correlations(ranked), *_pairs(ranked, rows.names)]
     notes = list(found.notes)
     if len(shown) < len(rows):
         notes.append(f"Statistics come from a sample of {len(shown):,} of {len(rows):,} rows.")
@@ -83,8 +83,6 @@ def class_chart(names: list[str], counts: list[int]) -> Chart:
         {"class": name, "rows": many, "share": many / total, "order": place}
         for place, (name, many) in enumerate(zip(names, counts, strict=True))
     ]
-    listed = columns("text", **{"class": "class"}) + columns("number", rows="rows")
-    table = Table("classes", title, listed + columns("percent", share="share"), rows)
     x = number("rows", title="rows", axis={"labelExpr": vega.TICK, "tickCount": 5})
     places = {"x": x, "y": _names("class", "order", 160)}
     hints = tooltip(**{"class": "class"}, rows=("rows", ","), share=("share", ".1%"))
@@ -92,7 +90,7 @@ def class_chart(names: list[str], counts: list[int]) -> Chart:
     labels = {**places, "text": number("rows", format=",")}
     text = mark("text", labels, align="left", dx=4, aria=False)
     spec = chart(rows, bars, text, height=(20 if len(rows) <= 30 else 11) * len(rows))
-    return Chart("classes", title, spec, "", table)
+    return Chart.with_rows("classes", title, spec)
 
 
 def _box(each: dict[str, Any], order: int) -> dict[str, Any]:
@@ -126,7 +124,7 @@ def _boxes(rows: Rows) -> Spec:
     return chart(rows, *layers, height=17 * len(rows))
 
 
-def _correlations(ranked: Separation, pairs: list[tuple[str, str, float]]) -> list[Block]:
+def _correlations(ranked: Separation) -> list[Block]:
     features = ranked.leading(CORRELATED)
     if len(features) < 2:
         return []
@@ -139,23 +137,16 @@ def _correlations(ranked: Separation, pairs: list[tuple[str, str, float]]) -> li
         for b, two in enumerate(names)
         if a != b
     ]
-    listed = columns("text", one="feature", two="and") + columns("number", r="r")
-    strongest = [{"one": one, "two": two, "r": round(r, 3)} for one, two, r in pairs]
-    table = Table("correlations", "The strongest correlations", listed, strongest)
     total = len(ranked.names)
     caption = "" if len(names) == total else f"{len(names)} of {total} features."
-    places = {"x": _names("one", "a", 110, labelAngle=-60), "y": _names("two", "b", 110)}
+    places: Spec = {"x": _names("one", "a", 110, labelAngle=-60), "y": _names("two", "b", 110)}
     looks = vega.signed("r", 1.0)
-    hints = {"tooltip": tooltip(one="feature", two="and", r=("r", ".2f"))}
-    ink = either("abs(datum.r) > 0.7", "#fff", "currentColor")
-    text = {**places, "text": number("r", format=".1f"), "color": ink}
-    layers = [
-        mark("rect", {**places, **looks["encoding"], **hints}),
-        mark("text", text, fontSize=9, aria=False),
-    ]
-    step = [44 if len(names) <= 12 else 24]
-    spec = chart(rows, *layers, width=step, height=step, transform=looks["transform"])
-    return [Chart("correlations", "Correlations of features", spec, caption, table)]
+    places["tooltip"] = tooltip(one="feature", two="and", r=("r", ".2f"))
+    ink, label = either("abs(datum.r) > 0.7", "#fff", "currentColor"), number("r", format=".1f")
+    step = [44 if len(names) <= 12 else 28]
+    more: Spec = {"width": step, "height": step, "transform": looks["transform"]}
+    spec = vega.heatmap(rows, places, looks["encoding"], ink, label, **more)
+    return [Chart.with_rows("correlations", "Correlations of features", spec, caption)]
 
 
 def _pairs(ranked: Separation, names: list[str]) -> list[Block]:

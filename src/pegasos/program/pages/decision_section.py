@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,50 +18,39 @@ from pegasos.search.decisions import OWN, Rates, Threshold
 MOST_THRESHOLDS = 150
 
 
-@dataclass(frozen=True)
-class RateCurve:
-    """Counts and rates at a selection of thresholds, of two classes.
+def rate_curve(
+    scores: Any, codes: Any, classes: Any, positive: Any, cut: float, aim: str | None
+) -> dict[str, Any]:
+    """Return counts and rates at a selection of thresholds, of two classes.
 
-    `chosen` is the place of the threshold in use, and `aim` the criterion it was chosen by.
+    `cut` is the threshold in use, as a score of the positive class, and `aim` the criterion it was
+    chosen by. Its place among the rows is `chosen`.
     """
-
-    rows: Rows
-    chosen: int
-    aim: str | None
-    positive: str
-    others: str
-    positives: int
-    negatives: int
-
-    @classmethod
-    def of(
-        cls, scores: Any, codes: Any, classes: Any, positive: Any, cut: float, aim: str | None
-    ) -> RateCurve:
-        """Return the curve; `cut` is the threshold in use, as a score of the positive class."""
-        code = list(classes).index(positive)
-        scores = scores if code == 1 else -scores
-        rates = Rates.of(scores, codes == code)
-        last = len(rates.hits) - 1
-        steps = np.linspace(0, last, MOST_THRESHOLDS).astype(int)
-        recalls = np.linspace(0, rates.positives, MOST_THRESHOLDS // 2)
-        by_recall = np.searchsorted(rates.hits, recalls).clip(max=last)
-        used = int((np.unique(scores) >= cut).sum())  # thresholds lie between scores
-        kept = np.unique(np.concatenate([steps, by_recall, [used]]))
-        rows: Rows = []
-        for place, at in enumerate(kept.tolist()):
-            hits, alarms = int(rates.hits[at]), int(rates.alarms[at])
-            threshold = cut if at == used else rates.thresholds[at]
-            row: dict[str, Any] = {"place": place, "threshold": float(f"{threshold:.5g}")}
-            row |= {"hits": hits, "alarms": alarms, "recall": hits / max(1, rates.positives)}
-            row["fallout"] = alarms / max(1, rates.negatives)
-            row["precision"] = hits / (hits + alarms) if hits + alarms else None
-            rows.append(row)
-        names = label_text(positive), label_text(classes[1 - code])
-        chosen = int(np.flatnonzero(kept == used)[0])
-        return cls(rows, chosen, aim, *names, int(rates.positives), int(rates.negatives))
+    code = list(classes).index(positive)
+    scores = scores if code == 1 else -scores
+    rates = Rates.of(scores, codes == code)
+    last = len(rates.hits) - 1
+    steps = np.linspace(0, last, MOST_THRESHOLDS).astype(int)
+    recalls = np.linspace(0, rates.positives, MOST_THRESHOLDS // 2)
+    by_recall = np.searchsorted(rates.hits, recalls).clip(max=last)
+    used = int((np.unique(scores) >= cut).sum())  # thresholds lie between scores
+    kept = np.unique(np.concatenate([steps, by_recall, [used]]))
+    rows: Rows = []
+    for place, at in enumerate(kept.tolist()):
+        hits, alarms = int(rates.hits[at]), int(rates.alarms[at])
+        threshold = cut if at == used else rates.thresholds[at]
+        row: dict[str, Any] = {"place": place, "threshold": float(f"{threshold:.5g}")}
+        row |= {"hits": hits, "alarms": alarms, "recall": hits / max(1, rates.positives)}
+        row["fallout"] = alarms / max(1, rates.negatives)
+        row["precision"] = hits / (hits + alarms) if hits + alarms else None
+        rows.append(row)
+    names = {"positive": label_text(positive), "others": label_text(classes[1 - code])}
+    totals = {"positives": int(rates.positives), "negatives": int(rates.negatives)}
+    chosen = int(np.flatnonzero(kept == used)[0])
+    return {"rows": rows, "chosen": chosen, "aim": aim, **names, **totals}
 
 
-def search_rates(search: Any, threshold: Threshold | None) -> RateCurve | None:
+def search_rates(search: Any, threshold: Threshold | None) -> dict[str, Any] | None:
     """Return out-of-fold rates of a search's choice; None without two classes or scores."""
     try:
         scores, codes = search.out_of_fold_scores_and_codes()
@@ -72,22 +60,22 @@ def search_rates(search: Any, threshold: Threshold | None) -> RateCurve | None:
         return None
     classes = search.best_estimator_.classes_
     cut, aim = (0.0, None) if threshold is None else (threshold.value, threshold.aim)
-    return RateCurve.of(scores, codes, classes, search.positive_class(), cut, aim)
+    return rate_curve(scores, codes, classes, search.positive_class(), cut, aim)
 
 
 def model_rates(
     scores: Any, codes: Any, classes: Any, threshold: float, positive: Any = None
-) -> RateCurve:
+) -> dict[str, Any]:
     """Return rates of a model on rows; the positive class is by default the rare one."""
     seen = Metric("f1", positive).settled(np.asarray(classes)[codes], classes).positive
     cut = threshold if seen == classes[1] else -threshold
-    return RateCurve.of(scores, codes, classes, seen, cut, None)
+    return rate_curve(scores, codes, classes, seen, cut, None)
 
 
 def decision_blocks(
     calibration: CalibrationRecord | None,
     threshold: Threshold | None,
-    rates: RateCurve | None,
+    rates: dict[str, Any] | None,
     where: str,
 ) -> list[Block]:
     """Return probabilities, then thresholds; `where` names the rows that are counted."""
@@ -99,8 +87,8 @@ def decision_blocks(
         listed = columns("number", threshold="threshold")
         listed += columns("number", hits="true positives", alarms="false positives")
         listed += columns("percent", recall="recall", precision="precision")
-        table = Table("thresholds", "Precision and recall by threshold", listed, rates.rows)
-        blocks.append(Thresholds(rate_charts(rates), table, vars(rates), where))
+        table = Table("thresholds", "Precision and recall by threshold", listed, rates["rows"])
+        blocks.append(Thresholds(rate_charts(rates), table, rates, where))
     return blocks
 
 
@@ -120,9 +108,9 @@ def _reliability(found: CalibrationRecord) -> Chart:
     rows: Rows = [{"p": p, "share": share, "rows": count} for p, share, count in found.bins]
     most = max(max(row["p"], row["share"]) for row in rows)
     limit = next(edge for edge in (0.1, 0.2, 0.3, 0.5, 1.0) if most <= edge or edge == 1.0)
-    shares = columns("percent", p="probability", share="observed frequency")
-    x, y = (_share(key, title, limit) for key, title, _ in shares)
-    hints = tooltip(**{key: (title, ".1%") for key, title, _ in shares}, rows=("rows", ","))
+    titles = {"p": "probability", "share": "observed frequency"}
+    x, y = (_share(key, title, limit) for key, title in titles.items())
+    hints = tooltip(**{key: (title, ".1%") for key, title in titles.items()}, rows=("rows", ","))
     point = {"filled": True, "size": 60, "color": BLUE}
     places = {"x": x, "y": y, "tooltip": hints}
     line = mark("line", places, strokeWidth=2, color=BLUE, point=point)
@@ -133,23 +121,22 @@ def _reliability(found: CalibrationRecord) -> Chart:
     caption = f"Out-of-fold probabilities of {of} in {len(rows)} groups of equally many rows. "
     caption += "Dashed: perfect calibration. "
     caption += f"Brier scores: {'; '.join(briers)}."
-    listed = shares + columns("number", rows="rows")
-    table = Table("reliability", "Probabilities and frequencies", listed, rows)
     spec = chart(rows, diagonal, line, height=300)
-    return Chart("reliability", "Reliability diagram", spec, caption, table, "narrow")
+    return Chart.with_rows("reliability", "Reliability diagram", spec, caption, "narrow")
 
 
-def rate_charts(found: RateCurve) -> dict[str, Spec]:
+def rate_charts(found: dict[str, Any]) -> dict[str, Spec]:
     """Return the ROC curve and precision against recall, by name."""
-    base = found.positives / max(1, found.positives + found.negatives)
+    rows, chosen, positives = found["rows"], found["chosen"], found["positives"]
+    base = positives / max(1, positives + found["negatives"])
     roc = {"x": _share("fallout", "false positive rate"), "y": _share("recall", "recall")}
     both = {"x": _share("recall", "recall"), "y": _share("precision", "precision")}
     random = [{"fallout": 0.0, "recall": 0.0}, {"fallout": 1.0, "recall": 1.0}]
     flat = [{"recall": 0.0, "precision": base}, {"recall": 1.0, "precision": base}]
-    known = [row for row in found.rows if row["precision"] is not None]
+    known = [row for row in rows if row["precision"] is not None]
     return {
-        "roc": _curve(found.rows, roc, random, found.chosen),
-        "precision-recall": _curve(known, both, flat, found.chosen),
+        "roc": _curve(rows, roc, random, chosen),
+        "precision-recall": _curve(known, both, flat, chosen),
     }
 
 

@@ -141,11 +141,8 @@ def _dependence(explanation: Explanation, found: Dependence, place: int) -> Char
         layer = mark("point", look, filled=True, size=70, opacity=1)
     of = f" of {lines[0][0]}" if len(lines) == 1 else ""
     caption = f"Mean {found.what}{of} if all rows had this value."
-    listed = columns("number" if is_plain else "text", value=found.column)
-    listed += columns("text", **{"class": "class"}) + columns("number", mean=what)
-    name, title = f"dependence-{place}", f"Partial dependence on {found.column}"
-    table = Table(name, title, listed, rows)
-    return Chart(name, title, chart(rows, layer, height=220), caption, table, "half")
+    title, spec = f"Partial dependence on {found.column}", chart(rows, layer, height=220)
+    return Chart.with_rows(f"dependence-{place}", title, spec, caption, "half")
 
 
 def _across(found: Dependence, is_date: bool) -> Spec:

@@ -11,7 +11,7 @@ from pegasos.program.pages import vega
 from pegasos.program.pages.blocks import Block, Chart, Table, Text, columns
 from pegasos.program.pages.grid import Axis, Grid, Point, axes_of, place, view
 from pegasos.program.pages.values import is_number, unbroken, value_text
-from pegasos.program.pages.vega import TICK, Rows, Spec, chart, either, mark, number, tooltip, word
+from pegasos.program.pages.vega import Rows, Spec, chart, either, mark, number, tooltip, word
 from pegasos.program.pages.wording import score_text
 from pegasos.program.records.runs import is_sampled
 
@@ -219,30 +219,24 @@ def lines(grid: Grid, points: list[Point], along: Axis, other: Axis | None) -> S
             continue
         if other is not None:
             order = other.values.index(point.at.get(other.name))
-        spread, line = point.std or 0.0, "" if other is None else other.labels[order]
-        row = {**_texts(point, "test", grid.measure), "setting": point.text}
-        row |= {"low": point.estimate - spread, "high": point.estimate + spread}
-        rows.append({**row, "at": at, "y": line, "yr": order})
+        row = {"at": at, "y": "" if other is None else other.labels[order], "yr": order}
+        row |= {"low": point.estimate - (point.std or 0), "high": point.estimate + (point.std or 0)}
+        rows.append({**row, **_texts(point, "test", grid.measure), "setting": point.text})
     if len(rows) <= len({row["yr"] for row in rows}):
         return None
-    values = sorted({row["at"] for row in rows})
-    is_wide = values[0] > 0 and values[-1] / values[0] > 20
-    ticks = {"values": values} if len(values) <= 12 else {}
-    axis = {"labelExpr": TICK, "labelOverlap": "greedy", **ticks}
-    scale = {"type": "log", "nice": False} if is_wide else {"zero": False, "nice": False}
-    at = {"x": number("at", title=along.title, scale=scale, axis=axis)}
-    least, most = min(row["value"] for row in rows), max(row["value"] for row in rows)
+    title, values = grid.measure.name, [row["value"] for row in rows]
+    at = {"x": vega.quantity("at", along.title, [row["at"] for row in rows])}
     # Errors are compared with no error at all, scores with each other.
-    limits: Spec = {"type": "linear", "nice": True, "zero": grid.measure.least}
-    if least > 0 and most / least > _WIDE:
-        limits = {"type": "log", "nice": False}
+    at["y"] = vega.quantity("value", title, values, zero=grid.measure.least)
+    at["y"]["axis"] = {"format": _format(grid.measure), "tickCount": 5}
+    if at["y"]["scale"]["type"] == "log":
         for row in rows:
             row["low"] = max(row["low"], row["value"] / 10)
-    down, title = {"format": _format(grid.measure), "tickCount": 5}, grid.measure.name
-    at["y"] = number("value", title=title, scale=limits, axis=down)
-    legend = None if other is None else {"symbolType": "stroke", "labelLimit": 230, "columns": 1}
-    name = None if other is None else other.title
-    at["color"] = word("y", "yr", title=name, scale={"scheme": "viridis"}, legend=legend)
+    legend = {"symbolType": "stroke", "labelLimit": 230, "columns": 1}
+    named: Spec = {"title": None, "legend": None}
+    if other is not None:
+        named = {"title": other.title, "legend": legend}
+    at["color"] = word("y", "yr", scale={"scheme": "viridis"}, **named)
     band = {**at, "y": number("low", title=title), "y2": {"field": "high"}}
     layers = [
         mark("area", band, opacity=0.15, aria=False),

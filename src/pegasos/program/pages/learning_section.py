@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -10,15 +9,23 @@ import numpy as np
 from pegasos.learners.one_vs_one import pair_names
 from pegasos.program.pages.blocks import Block, Chart, Table, columns
 from pegasos.program.pages.labeled_rows import brief
-from pegasos.program.pages.vega import CLASSES, TICK, Rows, Spec, chart, mark, number, tooltip, word
+from pegasos.program.pages.vega import (
+    CLASSES,
+    TICK,
+    Rows,
+    Spec,
+    chart,
+    mark,
+    number,
+    quantity,
+    tooltip,
+)
 from pegasos.program.tables.labels import label_texts
 from pegasos.search.anatomy import anatomy
 
 _LINE: Spec = {"strokeWidth": 2, "point": {"size": 14, "filled": True}}
-#: Ratio of values from which on an axis is logarithmic.
-_WIDE = 10.0
-#: Points of a curve, and rows of its table.
-_POINTS, _ROWS = 300, 1000
+#: Points of a curve.
+_POINTS = 300
 
 
 def learning_blocks(estimator: Any) -> list[Block]:
@@ -37,22 +44,26 @@ def curves_of(learner: Any) -> list[Chart]:
     course = getattr(learner, declaration.fitted_course or "", ())
     if len(course) > 1:
         return _objective_curves(course, len(learner.intercept_))
+    known, curves = declaration.fitted_arrays, []
+    if "loss_curve_" in known and len(learner.loss_curve_):
+        losses = np.asarray(learner.loss_curve_, dtype=np.float64).reshape(
+            len(learner.loss_curve_), -1
+        )
+        stepped = "loss_curve_steps_" in known
+        at = np.asarray(learner.loss_curve_steps_) if stepped else None
+        title, unit = "mean loss of the drawn examples", "step" if stepped else "epoch"
+        curves.append((losses.mean(axis=1), title, unit, at))
+    if "gap_curve_" in known and len(learner.gap_curve_):
+        gaps = np.asarray(learner.gap_curve_, dtype=np.float64).reshape(len(learner.gap_curve_), -1)
+        curves.append((gaps.max(axis=1), "largest relative duality gap", "epoch", None))
     charts: list[Chart] = []
-    what = {"loss_curve_": "mean loss of the drawn examples"}
-    what["gap_curve_"] = "largest relative duality gap"
-    for name, title in what.items():
-        if name not in declaration.fitted_arrays or not len(getattr(learner, name)):
-            continue
-        values = np.asarray(getattr(learner, name), dtype=np.float64)
-        values = values.reshape(len(values), -1)
-        line = values.max(axis=1) if name == "gap_curve_" else values.mean(axis=1)
-        stepped = name == "loss_curve_" and "loss_curve_steps_" in declaration.fitted_arrays
-        at = np.asarray(learner.loss_curve_steps_) if stepped else np.arange(1, len(line) + 1)
-        known = np.flatnonzero(np.isfinite(line))[:: max(1, len(line) // _POINTS)]
-        if len(known) > 1:
-            unit, place = "step" if stepped else "epoch", len(charts) + 1
-            rows = _rows(x=at[known].astype(int).tolist(), y=brief(line[known].tolist()))
-            charts.append(_curve(place, rows, title, unit))
+    for line, title, unit, at in curves:
+        at = np.arange(1, len(line) + 1) if at is None else at
+        shown = np.flatnonzero(np.isfinite(line))[:: max(1, len(line) // _POINTS)]
+        if len(shown) > 1:
+            pairs = zip(at[shown].tolist(), brief(line[shown].tolist()), strict=True)
+            rows = [{"x": int(x), "y": y} for x, y in pairs]
+            charts.append(_curve(len(charts) + 1, rows, title, unit))
     return charts
 
 
@@ -62,21 +73,19 @@ def _objective_curves(course: Any, predictors: int) -> list[Chart]:
     bounds = np.maximum.accumulate(np.maximum(course[:, 2], 0.0))
     gaps = np.maximum(0.0, objectives - bounds) / np.maximum(objectives, 1e-300)
     what = "objective" if predictors == 1 else f"objective, mean of {predictors} predictors"
-    both = {"y": brief(objectives.tolist(), 6), "bound": brief(bounds.tolist(), 6)}
-    unit, gap = "epoch or round", _rows(x=steps, y=brief(gaps.tolist()))
-    first = _curve(1, _rows(x=steps, **both), what, unit, "Dashed: lower bound.")
-    return [first, _curve(2, gap, "relative duality gap", unit)]
-
-
-def _rows(**lists: list[Any]) -> Rows:
-    return [dict(zip(lists, values, strict=True)) for values in zip(*lists.values(), strict=True)]
+    listed = zip(steps, *(brief(each.tolist(), 6) for each in (objectives, bounds)), strict=True)
+    first = [{"x": x, "y": y, "bound": bound} for x, y, bound in listed]
+    second = [{"x": x, "y": y} for x, y in zip(steps, brief(gaps.tolist()), strict=True)]
+    unit = "epoch or round"
+    return [
+        _curve(1, first, what, unit, "Dashed: lower bound."),
+        _curve(2, second, "relative duality gap", unit),
+    ]
 
 
 def _curve(place: int, rows: Rows, what: str, unit: str, caption: str = "") -> Chart:
-    name, title = f"curve-{place}", what[0].upper() + what[1:]
-    listed = columns("number", x=unit, y=what, bound="certified lower bound")
-    table = Table(name, title, listed, rows[:_ROWS])
-    return Chart(name, title, curve_chart(rows, unit, what), caption, table, "half")
+    title, spec = what[0].upper() + what[1:], curve_chart(rows, unit, what)
+    return Chart.with_rows(f"curve-{place}", title, spec, caption, "half")
 
 
 def _certificates(estimator: Any, learner: Any) -> list[Block]:
@@ -96,24 +105,21 @@ def _certificates(estimator: Any, learner: Any) -> list[Block]:
     return [Table("certificates", "Objective and certified lower bound", listed, rows)]
 
 
-# -- charts ----------------------------------------------------------------------------------------
-
-
 def curve_chart(rows: Rows, x: str, y: str) -> Spec:
     """Return a number against steps or epochs, with its lower bound (dashed) if there is one."""
-    across = {"x": _steps(rows, x)}
+    axis = {"labelExpr": TICK, "tickCount": 6, "tickMinStep": 1}
+    across = {"x": number("x", title=x, scale={"nice": False}, axis=axis)}
+    values = [row["y"] for row in rows]
     if "bound" not in rows[0]:
-        down = number("y", **_falling([row["y"] for row in rows], y))
         hints = tooltip(x=(x, ","), y=(y, ".4~g"))
-        line = mark("line", {**across, "y": down, "tooltip": hints}, **_LINE)
-        return chart(rows, line, height=240)
-    least, most = min(row["y"] for row in rows), max(row["y"] for row in rows)
-    floor = least / 30 if _is_wide([least, most]) else 0.0  # a bound near zero is drawn there
-    limits = _falling([max(floor, row["bound"]) for row in rows] + [most], y)
+        line = {**across, "y": quantity("y", y, values), "tooltip": hints}
+        return chart(rows, mark("line", line, **_LINE), height=240)
+    floor = min(values) / 30 if max(values) > 10 * min(values) else 0.0
+    values += [max(floor, row["bound"]) for row in rows]  # a bound near zero is drawn at the floor
     hints = tooltip(x=(x, ","), y=(y, ".5~g"), bound=("certified lower bound", ".5~g"))
     places = {**across, "tooltip": hints}
-    above = {**places, "y": number("y", **limits), "color": {"value": CLASSES[0]}}
-    below = {**places, "y": number("lower", **limits), "color": {"value": CLASSES[1]}}
+    above = {**places, "y": quantity("y", y, values), "color": {"value": CLASSES[0]}}
+    below = {**places, "y": quantity("lower", y, values), "color": {"value": CLASSES[1]}}
     layers = [
         mark("area", {**below, "y2": {"field": "y"}}, opacity=0.12, aria=False),
         mark("line", above, **_LINE),
@@ -121,46 +127,3 @@ def curve_chart(rows: Rows, x: str, y: str) -> Spec:
     ]
     lower = {"calculate": f"max(datum.bound, {floor:.4g})", "as": "lower"}
     return chart(rows, *layers, height=240, transform=[lower])
-
-
-def times(rows: Rows, x: str, y: str, line: str) -> Spec:
-    """Return lines over numbers, both axes logarithmic."""
-    values = sorted({row["x"] for row in rows})
-    axis = {"labelExpr": TICK, "labelOverlap": "greedy", "values": values}
-    scale = {"type": "log", "nice": False}
-    legend = {"labelLimit": 220, "orient": "top", "columns": 2}
-    encoding = {
-        "x": number("x", title=x, scale=scale, axis=axis),
-        "y": number("y", title=y, scale=scale, axis={"labelExpr": TICK, "tickCount": 5}),
-        "color": word("line", title=line, scale={"range": CLASSES}, legend=legend),
-        "tooltip": tooltip(line=line, x=(x, ","), y=(y, ".4~g")),
-    }
-    point = {"size": 40, "filled": True}
-    return chart(rows, mark("line", encoding, strokeWidth=2, point=point), height=260)
-
-
-def _steps(rows: Rows, title: str) -> Spec:
-    first, last = min(row["x"] for row in rows), max(row["x"] for row in rows)
-    ticks: Spec = {"tickCount": 6, "tickMinStep": 1}
-    if last - first <= 6:
-        ticks = {"values": list(range(first, last + 1))}
-    return number("x", title=title, scale={"nice": False}, axis={"labelExpr": TICK, **ticks})
-
-
-def _is_wide(values: list[float]) -> bool:
-    return min(values) > 0 and max(values) / min(values) > _WIDE
-
-
-def _falling(values: list[float], title: str) -> Spec:
-    """Return a linear axis, or a logarithmic one with one or three ticks per power of ten."""
-    axis: Spec = {"labelExpr": TICK, "labelOverlap": "greedy"}
-    if not _is_wide(values):
-        scale = {"type": "linear", "zero": False, "nice": True}
-        return {"title": title, "scale": scale, "axis": {**axis, "tickCount": 5}}
-    low, high = min(values), max(values)
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    factors = (1,) if math.log10(high / low) > 3 else (1, 2, 5)
-    marks = (float(f"{factor * 10.0**power:.3g}") for power in powers for factor in factors)
-    ticks = [each for each in marks if low <= each * 1.0001 and each <= high * 1.0001]
-    scale = {"type": "log", "nice": False}
-    return {"title": title, "scale": scale, "axis": {**axis, "values": ticks}}

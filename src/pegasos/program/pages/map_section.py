@@ -9,7 +9,7 @@ from scipy import sparse
 
 from pegasos.engine.runtime.threads import single_threaded_blas
 from pegasos.program.pages import vega
-from pegasos.program.pages.blocks import Block, Chart, Table, columns
+from pegasos.program.pages.blocks import Block, Chart
 from pegasos.program.pages.labeled_rows import LabeledRows, brief, sample
 from pegasos.program.pages.vega import Rows, Spec, chart, either, mark, number, tooltip, word
 
@@ -36,13 +36,10 @@ def map_blocks(rows: LabeledRows, wrong: Array, tsne: bool) -> list[Block]:
     size = f"{len(points):,} rows"
     if len(points) < len(rows):
         size = f"a sample of {len(points):,} of {len(rows):,} rows"
-    listed = columns("number", row="row") + columns("text", **{"class": "class"})
-    listed += columns("number", x="x", y="y") + columns("text", verdict="predicted")
-    table = Table("map", "The map", listed, points[:200])
     title, spec = "Map of rows, by class", _by_class(points, len(rows.names))
     crosses = "The same map; crosses are misclassified rows."
     return [
-        Chart("map-classes", title, spec, f"By {method}: {size}.", table, "half"),
+        Chart.with_rows("map-classes", title, spec, f"By {method}: {size}.", "half"),
         Chart("map-errors", "Map of rows, by error", _by_error(points), crosses, layout="half"),
     ]
 

@@ -159,9 +159,17 @@ def report(thing: Any, X: Any = None, y: Any = None, **facts: Any) -> Page:
         figures and tables.
     """
     if not isinstance(thing, str | Path):
-        from pegasos.program.pages.fitted import report_fitted
+        from pegasos.program.pages.labeled_rows import as_dataset
+        from pegasos.program.pages.model_page import report_model
+        from pegasos.program.pages.model_sections import check_shown
+        from pegasos.program.pages.sweep_page import report_search
+        from pegasos.search.sweep import SweepCV
 
-        return report_fitted(thing, X, y, facts)
+        what = "report shows a SweepCV, a learner of pegasos, a folder of a run or a model file"
+        check_shown(thing, what)
+        dataset = as_dataset(X, y, facts)
+        show = report_search if isinstance(thing, SweepCV) else report_model
+        return show(thing, dataset, **facts)
     path = Path(thing)
     if not path.exists():
         raise BadData(

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import math
+import contextlib
 from typing import Any
 
 import numpy as np
 
+from pegasos.program.pages import vega
 from pegasos.program.pages.blocks import Block, Chart, Panel, Text
 from pegasos.program.pages.data_section import Images, RowValues
 from pegasos.program.pages.grid import Grid
 from pegasos.program.pages.labeled_rows import LabeledRows, dense
 from pegasos.program.pages.values import unbroken
-from pegasos.program.pages.vega import Spec, chart, either, mark, number, tooltip, word
+from pegasos.program.pages.vega import Spec, either, number, tooltip, word
 from pegasos.program.pages.wording import score_text
-from pegasos.program.records.runs import CellRecord, SearchRecord, best_of_families
+from pegasos.program.records.runs import SearchRecord, best_of_families
 
 Array = np.ndarray[Any, Any]
 
@@ -38,12 +39,19 @@ def model_panel(rows: LabeledRows, predicted: Array, scores: Array | None) -> li
 def search_panel(record: SearchRecord, grid: Grid, search: Any, rows: LabeledRows) -> list[Block]:
     """Return the panel of a search: confusion matrices of as many settings as the page can hold.
 
-    Mistakes are kept of the leading settings only.
+    Mistakes are kept of the leading settings only: the choice, the simplest, and the best ones,
+    of each model and kernel first.
     """
-    codes, least = rows.codes, record.measure.least
-    cells = best_of_families(record.cells, lambda cell: cell.number, lambda cell: cell.value, least)
-    leading = _leading(cells, record, least)
-    labels = search.labels_
+    codes, measure, labels = rows.codes, record.measure, search.labels_
+    cells, families = (
+        best_of_families(record.cells, key, lambda cell: cell.value, measure.least)
+        for key in (
+            lambda cell: cell.number,
+            lambda cell: (cell.setting.model, cell.setting.kernel),
+        )
+    )
+    ranked = [cell.number for cell in (*families[: LEADING - 4], *cells)]
+    leading = list(dict.fromkeys([record.best, record.simplest, *ranked]))[:LEADING]
     wrong = (labels != codes) & (labels >= 0)  # negative: not evaluated
     hard = wrong[[cell.number for cell in cells[:50]]].mean(axis=0)
     kept, room = dict[str, Any](), CONFUSION_NUMBERS
@@ -56,58 +64,25 @@ def search_panel(record: SearchRecord, grid: Grid, search: Any, rows: LabeledRow
             break
         mistakes = None
         if place in leading:
-            scores = _scores(search, place, len(rows.names))
+            scores = None
+            with contextlib.suppress(ValueError):  # not kept
+                scores = search.out_of_fold_scores(place)
+            if scores is not None and scores.shape[1] not in (len(rows.names), 1):
+                scores = None
             mistakes = worst_mistakes(codes, labels[place], scores, hard)
         kept[str(place)] = {"confusion": flat, "mistakes": mistakes}
-    settings: dict[str, Any] = {
-        "cells": _settings(record, grid),
-        "order": _order(record, grid, kept),
-    }
-    blocks = _panel(rows, kept, record.best, settings)
+    shown = {}
+    for point in grid.points:
+        value = f"{measure.name} {score_text(point.value, measure)}"
+        if point.cell.deviation is not None:
+            value += f" ± {score_text(point.cell.deviation, measure)} (std over folds)"
+        known = {"setting": point.text, "value": unbroken(value), "command": point.command}
+        shown[str(point.number)] = known
+    order = [cell.number for cell in cells if str(cell.number) in kept][:MOST_LISTED]
+    blocks = _panel(rows, kept, record.best, {"cells": shown, "order": order})
     if record.threshold is None:
         return blocks
     return [Text("Confusion matrices of settings are those at score 0.", small=True), *blocks]
-
-
-def _leading(cells: list[CellRecord], record: SearchRecord, least: bool) -> list[int]:
-    """Return the choice, the simplest cell, the best of each model and kernel, then others."""
-    families = best_of_families(
-        cells,
-        lambda cell: (cell.setting.model, cell.setting.kernel),
-        lambda cell: cell.value,
-        least,
-    )
-    ranked = [cell.number for cell in (*families[: LEADING - 4], *cells)]
-    return list(dict.fromkeys([record.best, record.simplest, *ranked]))[:LEADING]
-
-
-def _scores(search: Any, cell: int, classes: int) -> Array | None:
-    try:
-        scores = search.out_of_fold_scores(cell)
-    except ValueError:
-        return None
-    return scores if scores.shape[1] in (classes, 1) else None
-
-
-def _settings(record: SearchRecord, grid: Grid) -> dict[str, dict[str, Any]]:
-    """Return text, value and command of each setting."""
-    found = {}
-    for point in grid.points:
-        value = score_text(point.value, record.measure)
-        if point.cell.deviation is not None:
-            value += f" ± {score_text(point.cell.deviation, record.measure)} (std over folds)"
-        text = unbroken(f"{record.measure.name} {value}")
-        known = {"setting": point.text, "value": text, "command": point.command}
-        found[str(point.number)] = known
-    return found
-
-
-def _order(record: SearchRecord, grid: Grid, kept: dict[str, Any]) -> list[int]:
-    """Return the settings of the list, the best first."""
-    sign = 1 if record.measure.least else -1
-    ranked = [point for point in grid.points if str(point.number) in kept]
-    ranked.sort(key=lambda point: math.inf if point.value is None else sign * point.value)
-    return [point.number for point in ranked[:MOST_LISTED]]
 
 
 def _panel(
@@ -211,15 +186,12 @@ def confusion_chart(flat: list[int], names: list[str], rates: bool = False) -> S
     ticks = {"labelLimit": 90, "labels": classes <= 50, "ticks": classes <= 50}
     tilted = {**ticks, "labelAngle": 0 if classes <= 12 else -60}
     x = word("given", "gr", title="predicted", axis=tilted)
-    places = {"x": x, "y": word("true", "tr", title="true", axis=ticks)}
+    places: Spec = {"x": x, "y": word("true", "tr", title="true", axis=ticks)}
     # Small rates are close to the background, so that dark pages have no bright spots.
     scale = {"type": "sqrt", "domain": [0, 1], "range": [0.06, 1]}
-    hints = tooltip(true="true", given="predicted", shown="rows")
-    shade: Spec = {**places, "opacity": number("rate", scale=scale, legend=None)}
-    shade |= {"tooltip": hints, "description": word("shown")}
+    places["tooltip"] = tooltip(true="true", given="predicted", shown="rows")
+    shade = {"opacity": number("rate", scale=scale, legend=None), "color": {"value": "#0b5fa5"}}
+    shade["description"] = word("shown")
     ink = either("datum.rate > 0.2", "#fff", "currentColor")
-    layers = [
-        mark("rect", shade, color="#0b5fa5"),
-        mark("text", {**places, "text": word("label"), "color": ink}, fontSize=11, aria=False),
-    ]
-    return chart(rows, *layers[: 2 if classes <= 20 else 1], width=[step], height=[step])
+    texts = word("label") if classes <= 20 else None
+    return vega.heatmap(rows, places, shade, ink, texts, width=[step], height=[step])

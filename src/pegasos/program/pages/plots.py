@@ -8,13 +8,13 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
 from pegasos.program.pages.boundary_section import boundary_chart, find_boundary
-from pegasos.program.pages.decision_section import RateCurve, model_rates, rate_charts, search_rates
-from pegasos.program.pages.fitted import check_shown
+from pegasos.program.pages.decision_section import model_rates, rate_charts, search_rates
 from pegasos.program.pages.grid import Axis, Grid, axes_of, view
 from pegasos.program.pages.grid_section import heatmap as grid_heatmap
 from pegasos.program.pages.grid_section import lines
 from pegasos.program.pages.labeled_rows import LabeledRows, as_dataset
 from pegasos.program.pages.learning_section import curve_chart, curves_of
+from pegasos.program.pages.model_sections import check_shown
 from pegasos.program.pages.panel_section import confusion_chart, confusion_counts
 from pegasos.program.pages.vega import Spec
 from pegasos.program.records.codec import to_json
@@ -221,7 +221,7 @@ def _staged_errors(model: Any, learner: Any, X: Any, y: Any) -> Spec:
     return spec
 
 
-def _rates(thing: Any, X: Any, y: Any) -> RateCurve:
+def _rates(thing: Any, X: Any, y: Any) -> dict[str, Any]:
     estimator = _estimator(thing)
     classes = estimator.classes_
     if len(classes) != 2:

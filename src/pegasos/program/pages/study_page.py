@@ -17,7 +17,6 @@ from pegasos.program.pages.blocks import (
     Tiles,
     columns,
 )
-from pegasos.program.pages.learning_section import times
 from pegasos.program.pages.page import Page
 from pegasos.program.pages.values import count, duration, percent
 from pegasos.program.pages.vega import Rows, Spec, chart, either, mark, number, tooltip, word
@@ -119,14 +118,15 @@ def figure_blocks(figure: Figure, name: str) -> list[Block]:
             for row in figure.rows
         ]
         return [Gallery(figure.title, (height, width), pictures)]
-    titles = {str(key): str(key) for row in figure.rows for key in row}
-    table = Table(name, figure.title, columns("number", **titles), figure.rows)
     if figure.kind == "table":
+        titles = {str(key): str(key) for row in figure.rows for key in row}
+        table = Table(name, figure.title, columns("number", **titles), figure.rows)
         return [table, *([Text(figure.caption, small=True)] if figure.caption else [])]
-    spec = {"heatmap": _heatmap, "lines": _lines, "bars": _bars, "points": _points}[figure.kind]
+    if figure.kind == "points":
+        return [Chart(name, figure.title, _points(figure), figure.caption)]
+    spec = {"heatmap": _heatmap, "lines": _lines, "bars": _bars}[figure.kind](figure)
     layout = "half" if figure.kind == "heatmap" else "full"
-    behind = None if figure.kind == "points" else table
-    return [Chart(name, figure.title, spec(figure), figure.caption, behind, layout)]
+    return [Chart.with_rows(name, figure.title, spec, figure.caption, layout)]
 
 
 def _heatmap(figure: Figure) -> Spec:
@@ -155,12 +155,21 @@ def _heatmap(figure: Figure) -> Spec:
 
 
 def _lines(figure: Figure) -> Spec:
-    names = {"x": figure.x, "y": figure.y}
+    """Return lines over numbers."""
     rows: Rows = [
-        {**{key: row[own] for key, own in names.items()}, "line": str(row[figure.color])}
+        {"x": row[figure.x], "y": row[figure.y], "line": str(row[figure.color])}
         for row in figure.rows
     ]
-    return times(rows, figure.x, figure.y, figure.color)
+    x, y = (
+        vega.quantity(name, title, [row[name] for row in rows])
+        for name, title in (("x", figure.x), ("y", figure.y))
+    )
+    legend = {"labelLimit": 220, "orient": "top", "columns": 2}
+    color = word("line", title=figure.color, scale={"range": vega.CLASSES}, legend=legend)
+    hints = tooltip(line=figure.color, x=(figure.x, ","), y=(figure.y, ".4~g"))
+    line = {"x": x, "y": y, "color": color, "tooltip": hints}
+    point = {"size": 40, "filled": True}
+    return chart(rows, mark("line", line, strokeWidth=2, point=point), height=260)
 
 
 def _bars(figure: Figure) -> Spec:

@@ -72,6 +72,15 @@ def number(field: str, **more: Any) -> Spec:
     return {"field": field, "type": "quantitative", **more}
 
 
+def quantity(field: str, title: str, values: list[float], zero: bool = False) -> Spec:
+    """Return a channel of numbers, logarithmic if they differ by more than a factor of ten."""
+    axis = {"labelExpr": TICK, "labelOverlap": "greedy", "tickCount": 5}
+    scale: Spec = {"type": "linear", "zero": zero, "nice": True}
+    if min(values) > 0 and max(values) > 10 * min(values):
+        scale = {"type": "log", "nice": False}
+    return number(field, title=title, scale=scale, axis=axis)
+
+
 def word(field: str, order: str | None = None, **more: Any) -> Spec:
     """Return a channel of texts, sorted by another field."""
     sort = {} if order is None else {"sort": {"field": order, "op": "min", "order": "ascending"}}

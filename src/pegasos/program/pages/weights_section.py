@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 from pegasos.learners.one_vs_one import sum_over_pairs
 from pegasos.program.pages import vega
-from pegasos.program.pages.blocks import Block, Chart, Table, columns
+from pegasos.program.pages.blocks import Block, Chart
 from pegasos.program.pages.labeled_rows import brief
 from pegasos.program.pages.vega import Rows, Spec, chart, either, mark, number, tooltip, word
 from pegasos.program.tables.labels import label_texts
@@ -51,11 +51,9 @@ def weight_blocks(estimator: Any) -> list[Block]:
         caption += f"Positive weights increase the score of {labels[0]}."
     else:
         caption += "Orange increases the score of a class, blue decreases it."
-    listed = columns("text", **{"feature": "feature", "class": "for class"})
-    table = Table("weights", "Weights", listed + columns("number", weight="weight"), rows)
     spec = _bars(rows) if binary else _heatmap(rows, len(labels))
     layout = "narrow" if binary else "full"
-    return [Chart("weights", "Weights of features", spec, caption, table, layout)]
+    return [Chart.with_rows("weights", "Weights of features", spec, caption, layout)]
 
 
 def _places() -> Spec:
@@ -72,9 +70,10 @@ def _bars(rows: Rows) -> Spec:
 def _heatmap(rows: Rows, classes: int) -> Spec:
     looks = vega.signed("weight", max(abs(row["weight"]) for row in rows) or 1.0)
     axis = {"labelAngle": 0 if classes <= 12 else -60, "labelLimit": 90}
-    places = {**_places(), "x": word("class", "place", axis=axis), **looks["encoding"]}
-    width = [44 if classes <= 20 else 14]
-    return chart(rows, mark("rect", places), width=width, height=[18], transform=looks["transform"])
+    places = {**_places(), "x": word("class", "place", axis=axis)}
+    sizes: Spec = {"width": [44 if classes <= 20 else 14], "height": [18]}
+    color, steps = looks["encoding"], looks["transform"]
+    return vega.heatmap(rows, places, color, {}, None, **sizes, transform=steps)
 
 
 def feature_names_of(estimator: Any, count: int) -> list[str] | None:
