@@ -14,7 +14,6 @@ from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.messages import plain
 from pegasos.program.tables.text_chunks import LONGEST, Chunk
 
-_BLANK = re.compile(rb"(?:\A|\n)[ \t\r]*+\n")
 _QUOTED = re.compile(rb'"[^"]*+(?:""[^"]*+)*+"')
 
 
@@ -47,20 +46,15 @@ def _parse_fast(
     quoted = b'"' in data
     if separator == " ":
         data = _collapsed(data.decode()).encode()
-    # Plain searches, which are faster than the expression, rule out blank lines in most files.
-    begins = (b"\n\n", b"\n\r", b"\n ", b"\n\t")
-    maybe = data[:1] in b"\r\n \t" or any(each in data for each in begins)
-    if maybe and _BLANK.search(data):
-        if quoted:
-            return None
-        # A line of tabs may be a record of missing values.
-        blanks = b" \r" if separator == "\t" else b" \t\r"
-        data = b"\n".join(line for line in data.split(b"\n") if line.strip(blanks)) + b"\n"
+    if not quoted:
+        data = data.replace(b"\r\n", b"\n").lstrip(b"\n")
+        while b"\n\n" in data:
+            data = data.replace(b"\n\n", b"\n")
     if not data.strip() or data.count(b"\r") != data.count(b"\r\n"):
         return None
     if quoted and not _is_well_quoted(data, mark):
         return None
-    columns = sorted({*places, width - 1}) if quoted else list(places)
+    columns = sorted({*places, width - 1})
     schema = {str(place): pl.String for place in range(width)}
     try:
         frame = pl.read_csv(
@@ -69,12 +63,11 @@ def _parse_fast(
     except (Exception, pl.exceptions.PanicException):
         return None  # the exact reader gives a better message
     # Long records raise, short ones are padded: they lack separators, or where separators may be
-    # quoted, their last field is null.
-    if quoted:
+    # quoted, their last field is null, as is that of a blank line.
+    if quoted or width == 1:
         full = not frame[str(width - 1)].null_count()
     else:
         full = data.count(mark) == (width - 1) * frame.height
-        full = full and frame.height == data.count(b"\n") + (data[-1:] != b"\n")
     return frame.select([str(place) for place in places]) if full else None
 
 

@@ -13,11 +13,6 @@ from pegasos.program.tables.source import Source
 
 #: Maximum bytes of a record; a longer one is an unclosed quote, or no text at all.
 LONGEST = 64 * 2**20
-_MARKS = {
-    codecs.BOM_UTF8: "utf-8-sig",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-}
 
 
 @dataclass(frozen=True)
@@ -46,7 +41,6 @@ def chunks(
     quotes : bool
         Whether line ends inside quotes belong to a field.
     """
-    longest = LONGEST if most is None else min(LONGEST, max(2**20, most))
     rest: list[bytes] = []  # the beginning of a record, joined once its end is read
     held, inside, line, returns = 0, False, 1, None
     for piece in _utf8(source, encoding, amount, most):
@@ -57,44 +51,45 @@ def chunks(
         cut, inside = _cut(piece, inside, quotes)
         if cut:
             data = b"".join([*rest, piece[:cut]])
-            yield _checked(source, Chunk(data, line))
+            yield Chunk(data, line)
             line += data.count(b"\n")
             rest, held = [], 0
         rest.append(piece[cut:])
         held += len(piece) - cut
-        if held > longest:
+        if held > LONGEST:
             hint = " A quote may have been opened and never closed." if inside else ""
-            raise BadData(
-                f"{source.name}, line {line}: the record is longer than {size(longest)}.{hint}"
-            )
+            long = f"the record is longer than {size(LONGEST)}"
+            raise BadData(f"{source.name}, line {line}: {long}.{hint}")
     if held:
-        yield _checked(source, Chunk(b"".join(rest), line))
+        yield Chunk(b"".join(rest), line)
 
 
 def _utf8(source: Source, encoding: str | None, amount: int, most: int | None) -> Iterator[bytes]:
-    """Yield the file as UTF-8; text without a declared encoding is checked later."""
-    marked = (name for mark, name in _MARKS.items() if source.head.startswith(mark))
-    encoding = encoding or next(marked, None)
-    pieces = source.pieces(amount, most)
-    if encoding is None:
-        yield from pieces
-        return
+    """Yield the file as UTF-8 without byte order mark; refuse bytes that text does not have."""
+    is_utf16 = source.head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    name = encoding or ("utf-16" if is_utf16 else "utf-8")
     try:
-        "".encode(encoding)  # refuses unknown names, and codecs that are not for text
-        decoder = codecs.getincrementaldecoder(encoding)()
+        "".encode(name)  # refuses unknown names, and codecs that are not for text
+        decoder = codecs.getincrementaldecoder(name)()
     except (LookupError, ValueError) as error:
-        known = f"there is no encoding called {shown(encoding)}; try utf-8, cp1252 or utf-16"
+        known = f"there is no encoding called {shown(name)}; try utf-8, cp1252 or utf-16"
         raise BadData(f"{source.name}: {known}.") from error
     line = 1
-    for piece in itertools.chain(pieces, [b""]):
+    for piece in itertools.chain(source.pieces(amount, most), [b""]):
         try:
-            yield decoder.decode(piece, final=not piece).encode("utf-8")
+            text = decoder.decode(piece, final=not piece)
         except ValueError as error:
-            start = error.start if isinstance(error, UnicodeDecodeError) else 0
-            where = line + piece[:start].count(b"\n")
-            todo = f"not {encoding}; give the right one as --encoding"
-            raise BadData(f"{source.name}, about line {where}: {todo}.") from error
-        line += piece.count(b"\n")
+            if isinstance(error, UnicodeDecodeError):
+                line += error.object.count(b"\n", 0, error.start)
+            todo = "give the right one as --encoding" if encoding else "try --encoding cp1252"
+            what = f"the text is not {name.upper()}; {todo}"
+            raise BadData(f"{source.name}, line {line}: {what}.") from error
+        if (zero := text.find("\0")) >= 0:
+            line += text.count("\n", 0, zero)
+            what = "a zero byte, which no text has. Is it UTF-16? Then use --encoding utf-16"
+            raise BadData(f"{source.name}, line {line}: {what}.")
+        yield (text.removeprefix("\ufeff") if line == 1 else text).encode("utf-8")
+        line += text.count("\n")
 
 
 def _cut(piece: bytes, inside: bool, quotes: bool) -> tuple[int, bool]:
@@ -110,20 +105,3 @@ def _cut(piece: bytes, inside: bool, quotes: bool) -> tuple[int, bool]:
             return newline + 1, ends_inside
         end = newline
     return 0, ends_inside
-
-
-def _checked(source: Source, chunk: Chunk) -> Chunk:
-    """Return a chunk without byte order mark; refuse bytes that UTF-8 text does not have."""
-    if chunk.line == 1:
-        chunk = Chunk(chunk.data.removeprefix(codecs.BOM_UTF8), 1)
-    wrong = None
-    try:
-        chunk.data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        wrong = error.start, "the text is not UTF-8; try --encoding cp1252"
-    if wrong is None and (zero := chunk.data.find(b"\0")) >= 0:
-        wrong = zero, "a zero byte, which no text has. Is it UTF-16? Then use --encoding utf-16"
-    if wrong is not None:
-        line = chunk.line + chunk.data.count(b"\n", 0, wrong[0])
-        raise BadData(f"{source.name}, line {line}: {wrong[1]}.")
-    return chunk

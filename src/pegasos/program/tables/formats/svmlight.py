@@ -16,7 +16,7 @@ from pegasos.program.tables.array_files import ArrayTableFile
 from pegasos.program.tables.column_roles import Roles
 from pegasos.program.tables.dataset import Array, BadData, Column, Dataset
 from pegasos.program.tables.labels import simplest
-from pegasos.program.tables.messages import shown, size
+from pegasos.program.tables.messages import plain, shown, size
 from pegasos.program.tables.read_options import Opening, ReadOptions, Wanted
 from pegasos.program.tables.source import Source
 from pegasos.program.tables.table import Block
@@ -113,16 +113,22 @@ def _where(chunk: Chunk, row: int) -> str:
 
 
 def _parsed(source: Source, chunk: Chunk, limit: int | None) -> tuple[Any, Array]:
-    from sklearn.datasets import load_svmlight_file
-
+    """Return CSR rows and labels; errors name the first invalid line."""
     try:
-        X, y = load_svmlight_file(io.BytesIO(chunk.data), zero_based=True)
-    except Exception as error:
-        raise _located(source, chunk, str(error)) from error
-    if X.nnz and (X.indices.min() < 0 or not np.isfinite(X.data).all()):
-        raise _located(source, chunk, "a value is not finite, or an index is too large")
-    if not np.isfinite(y).all():
-        raise _located(source, chunk, "a label is not finite")
+        X, y = _load(chunk.data)
+    except (ValueError, OverflowError) as error:
+        lines, first = chunk.data.split(b"\n"), 0
+        end = len(lines)
+        while end - first > 1:
+            middle = (first + end) // 2
+            try:
+                _load(b"\n".join(lines[first:middle]))
+                first = middle
+            except (ValueError, OverflowError) as earlier:
+                end, error = middle, earlier
+        what = f"{shown(lines[first].decode())} is not a label with pairs index:value"
+        where = f"{source.name}, line {chunk.line + first}"
+        raise BadData(f"{where}: {what} ({plain(error)}).") from error
     if limit is not None and X.shape[1] * 8 > limit:
         most = f"a model of so many numbers would not fit into {size(limit)}"
         where = f"{source.name}, from line {chunk.line}"
@@ -130,35 +136,12 @@ def _parsed(source: Source, chunk: Chunk, limit: int | None) -> tuple[Any, Array
     return X, y
 
 
-def _located(source: Source, chunk: Chunk, reason: str) -> BadData:
-    """Return an error on the first invalid line."""
-    for number, line in enumerate(chunk.data.split(b"\n"), chunk.line):
-        words = line.partition(b"#")[0].split()
-        if words and (wrong := _wrong(words)):
-            return BadData(f"{source.name}, line {number}: {wrong}.")
-    return BadData(f"{source.name}, from line {chunk.line}: {shown(reason, 120)}.")
+def _load(data: bytes) -> tuple[Any, Array]:
+    from sklearn.datasets import load_svmlight_file
 
-
-def _wrong(words: list[bytes]) -> str | None:
-    """Return what is wrong with a line, if anything."""
-    label = words[0].decode("utf-8", "replace")
-    if "," in label:
-        return f"several labels ({shown(label)}); each row may have one"
-    if not re.fullmatch(_NUMBER, words[0]) or not np.isfinite(float(label)):
-        return f"the label {shown(label)} is not a finite number"
-    last = -1
-    for word in words[1:]:
-        if word.startswith(b"qid:"):
-            continue
-        text = word.decode("utf-8", "replace")
-        index, colon, value = word.partition(b":")
-        if not colon or not index.isdigit() or not re.fullmatch(_NUMBER, value):
-            return f"{shown(text)} is not index:value"
-        if not np.isfinite(float(value)):
-            return f"{shown(text)} is not a finite number"
-        if len(index) > 18 or int(index) > 2**31 - 2:
-            return f"the index {shown(index.decode())} is too large"
-        if int(index) <= last:
-            return f"the indices do not grow at {shown(text)}"
-        last = int(index)
-    return None
+    X, y = load_svmlight_file(io.BytesIO(data), zero_based=True)
+    if X.nnz and X.indices.min() < 0:
+        raise ValueError("an index is too large")
+    if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
+        raise ValueError("a number is not finite")
+    return X, y
