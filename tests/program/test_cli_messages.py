@@ -42,7 +42,7 @@ def folder(tmp_path, monkeypatch):
         ("train tabel.csv", 3, "Did you mean 'table.csv'?"),
         ("train digit", 3, "Did you mean 'digits'?"),
         ("train folder", 3, "is a folder without files of data"),
-        ("train folder/*.csv", 3, "no file has such a name; folder is empty"),
+        ("train folder/*.csv", 3, "no file has such a name; the folder is empty"),
         ("train folder/none/x.csv", 3, "nor does its folder"),
         ("train empty.csv", 3, "is empty"),
         ("train one.csv", 3, "two classes are needed"),

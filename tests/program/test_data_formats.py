@@ -145,8 +145,8 @@ def _empty(file: h5py.File) -> None:
     [
         (_external, "X is an external link"),
         (_soft, "X is a soft link"),
-        (_virtual, "X is a virtual dataset"),
-        (_elsewhere, "X keeps its values in another file"),
+        (_virtual, "X has its values in other files"),
+        (_elsewhere, "X has its values in other files"),
         (_words, "X is of type object"),
         (_empty, "takes more than 1 GB once read; give it more memory"),
     ],
@@ -209,7 +209,11 @@ def test_npz_with_gaps(tmp_path: Path) -> None:
             {"limit": 10**6},
             "takes more than 1 MB once read; give it more memory",
         ),
-        ({"X": np.zeros((2, 2, 2, 2)), "y": [0, 1]}, {}, "4 dimensions; two are needed"),
+        (
+            {"X": np.zeros((2, 2, 2, 2)), "y": [0, 1]},
+            {},
+            "shape .2, 2, 2, 2.; rows and features are needed",
+        ),
         ({"X": np.eye(2)}, {}, "has rows .'X'., but no labels; add an array called y"),
         (
             {"X": np.eye(2), "y": [0, 1]},
@@ -219,7 +223,7 @@ def test_npz_with_gaps(tmp_path: Path) -> None:
         (
             {"X": np.eye(2), "y": [0, 1], "X_test": np.eye(3), "y_test": [0, 1, 1]},
             {},
-            r"'X_test' has rows of shape \(3,\), and .*'X' of shape \(2,\)",
+            r"'X_test' has the shape \(3, 3\), and 'X' \(2, 2\)",
         ),
         (
             {"X": np.eye(2), "y": [0, 1], "X_test": np.eye(2), "y_test": [0]},
@@ -289,7 +293,7 @@ def test_npz_with_words_that_are_none(tmp_path: Path) -> None:
     path = tmp_path / "bad.npz"
     for code in (0x110000, 0xD800):
         np.savez(path, X=np.eye(2), y=np.array([code, 98], dtype=np.uint32).view("<U1"))
-        with pytest.raises(BadData, match="the words in 'y' are not Unicode"):
+        with pytest.raises(BadData, match="is damaged: the npz decoder"):
             read(path)
 
 

@@ -195,7 +195,7 @@ def test_files_without_rows_are_passed_over(tmp_path: Path) -> None:
             "a,b,y\n1,2,0\n",
             r"3.csv lacks 'c', unlike .*part-1.csv: the files of one table have the same columns. Mend",
         ),
-        ("3.csv", "a,b,c,d,y\n1,2,3,4,0\n", r"3.csv has 'd' besides, unlike .*part-1.csv"),
+        ("3.csv", "a,b,c,d,y\n1,2,3,4,0\n", r"3.csv also has 'd', unlike .*part-1.csv"),
         (
             "3.csv",
             "1,2,3,no\n1,2,4,yes\n",
@@ -255,8 +255,7 @@ def test_nothing_to_read(tmp_path: Path) -> None:
     with pytest.raises(BadData, match=r"deep is a folder without files of data"):
         read(tmp_path / "within" / "deep")
     with pytest.raises(
-        BadData,
-        match=r"holds folders only; a pattern finds the files in them, such as '.*\*\*/\*.csv'",
+        BadData, match=r"name files inside it by a pattern, such as '.*\*\*/\*.csv'"
     ):
         read(tmp_path / "within")
     (tmp_path / "rows.csv").write_text("a,y\n1,0\n")

@@ -380,7 +380,7 @@ ENVIRONMENTS = [
         "",
     ),
     ("TMPDIR=/nonexistent PEGASOS predict my.model - < table.csv", 0, ""),
-    ("PEGASOS_DATA=/nonexistent PEGASOS describe binary10", 3, "looked for in /nonexistent"),
+    ("PEGASOS_DATA=/nonexistent PEGASOS describe binary10", 3, "is not in /nonexistent"),
     ("PEGASOS tune --help > /dev/full", 1, "no space left where the results are written"),
     ("PEGASOS train table.csv -m perceptron -o said.model 2> /dev/full", 0, ""),
     ("PEGASOS describe nothing.csv 2> /dev/full", 3, ""),

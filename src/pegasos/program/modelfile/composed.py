@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -54,10 +53,8 @@ class Columns(Part):
         given = {name: part for name, part, _ in estimator.transformers}
         words = draft.place.words
         if _REST in given:
-            raise BadModel(
-                f"{words} has a transformer named 'remainder', which scikit-learn confuses; "
-                "rename it."
-            )
+            what = "has a transformer named 'remainder', which scikit-learn confuses"
+            raise BadModel(f"{words} {what}; rename it.")
         columns = []
         for index, (name, part) in enumerate({**given, _REST: estimator.remainder}.items()):
             taken = [int(column) for column in positions[name]]
@@ -65,7 +62,13 @@ class Columns(Part):
             if taken and not isinstance(part, str):
                 node = draft.child(fitted[name], index, f"{words}, columns {name!r}")
             columns.append([name, node, taken])
-        by_name = [name for name, _, chosen in estimator.transformers if _are_names(chosen)]
+        by_name = [
+            name
+            for name, _, chosen in estimator.transformers
+            if isinstance(chosen, list | tuple | np.ndarray)
+            and len(chosen)
+            and all(isinstance(each, str) for each in chosen)
+        ]
         return {"sparse": bool(estimator.sparse_output_), "by_name": by_name, "columns": columns}
 
     def _build(self, node: Node, width: int | None) -> Built:
@@ -146,21 +149,10 @@ def _named(node: Node, name: str, length: int) -> list[Any]:
     return described
 
 
-def _are_names(columns: Any) -> bool:
-    is_list = isinstance(columns, list | tuple | np.ndarray) and len(columns) > 0
-    return is_list and all(isinstance(name, str) for name in columns)
-
-
-def _is_plain_format(value: Any) -> bool:
-    """Return whether a format has no fields but those that scikit-learn fills in."""
-    fields = r"([^{}]|\{transformer_name\}|\{feature_name\})*"
-    return isinstance(value, str) and re.fullmatch(fields, value) is not None
-
-
 _COLUMNS: dict[str, Check] = {
     "sparse_threshold": checks.number,
     "transformer_weights": either(nothing, checks.weights(text)),
-    "verbose_feature_names_out": either(flag, _is_plain_format),
+    "verbose_feature_names_out": flag,
 }
 _ELSEWHERE = ("transformers", "remainder", "n_jobs", "verbose", "force_int_remainder_cols")
 _DROPPING: dict[str, Check] = {

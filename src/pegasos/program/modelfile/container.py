@@ -41,18 +41,12 @@ FLOATS, WHOLES = ("F64", "F32"), ("I64", "I32")
 NUMBERS = (*FLOATS, *WHOLES)
 
 #: Beginnings of files that are taken for models.
+_PICKLES = (b"\x80", b"(lp", b"(dp", b"ccopy", b"x\x9c")
 _KINDS = (
-    (
-        (b"\x80", b"(lp", b"(dp", b"ccopy"),
-        "it is a Python pickle. pegasos never opens pickles, which can run any code; "
-        "load it where it was made, if you trust it, and save it with pegasos.save",
-    ),
-    (b"PK", "it is a zip archive (npz, skops, a spreadsheet?), and a model is never one"),
-    (b"\x1f\x8b", "it is compressed with gzip (a joblib pickle, or a model to unpack first?)"),
-    (b"x\x9c", "it is compressed with zlib, as joblib does. pegasos never opens pickles"),
+    (_PICKLES, "it is a pickle. pegasos never opens pickles, which can run any code"),
+    (b"PK", "it is a zip archive (npz, skops, a spreadsheet?)"),
+    (b"\x1f\x8b", "it is compressed with gzip"),
     (b"\x89HDF", "it is an HDF5 file: data, not a model"),
-    (b"<", "it is HTML or XML (a download page instead of the file?)"),
-    (b"{", "it is JSON or text, without the arrays of a model"),
 )
 
 
@@ -173,11 +167,9 @@ def _check_beginning(beginning: bytes, size: int) -> None:
 
 def _kind_of(beginning: bytes) -> str:
     """Return the likely format of a file that is not a model, as a clause of an error message."""
-    for mark, kind in _KINDS:
-        if beginning.lstrip(b" \t\r\n").startswith(mark):
-            return kind
+    kind = next((kind for marks, kind in _KINDS if beginning.startswith(marks)), None)
     is_text = all(32 <= byte < 127 or byte in b"\t\r\n" for byte in beginning)
-    return "it is text (a table?)" if is_text else "it is damaged, or of another kind"
+    return kind or ("it is text (a table?)" if is_text else "it is damaged, or of another kind")
 
 
 def begins_like_model(path: str | os.PathLike[str]) -> bool:

@@ -94,7 +94,12 @@ class Learner(Part):
         else:
             _set_support(node, estimator, columns)
             length, estimator._saved = len(estimator.support_), None
-        _set_stages(node, estimator, (len(estimator.checkpoints_), columns, length))
+        stages = len(estimator.checkpoints_)
+        for name, sides in (("_stage_vectors", (columns, length)), ("_stage_bias", (columns,))):
+            values = np.empty((0, *sides), dtype=estimator.intercept_.dtype)
+            if stages:
+                values = node.array(name, FLOATS, (stages, *sides))
+            setattr(estimator, name, values)
         _set_curves(node, estimator)
         estimator.calibration_, estimator.threshold_, estimator._mark = None, 0.0, None
         if "threshold" in node.state and columns == 1:
@@ -157,13 +162,6 @@ def _set_support(node: Node, estimator: Any, columns: int) -> None:
     )
 
 
-def _set_stages(node: Node, estimator: Any, shape: tuple[int, int, int]) -> None:
-    """Set the predictors at the checkpoints."""
-    for name, sides in (("_stage_vectors", shape), ("_stage_bias", shape[:2])):
-        empty = np.empty(sides, dtype=estimator.intercept_.dtype) if not shape[0] else None
-        setattr(estimator, name, node.array(name, FLOATS, sides) if empty is None else empty)
-
-
 def _set_curves(node: Node, estimator: Any) -> None:
     """Set objectives and curves of the training; old files are without `fitted_course`."""
     declaration = estimator.declaration
@@ -173,10 +171,10 @@ def _set_curves(node: Node, estimator: Any) -> None:
     if len({each.shape for each in objectives if each is not None}) > 1:
         raise node.bad("its primal and dual objectives are not of the same predictors")
     if (course := declaration.fitted_course) is not None:
-        known = node.has_array(course)
-        setattr(
-            estimator, course, node.array(course, ("F64",), (None, 3)) if known else empty_history()
-        )
+        values = empty_history()
+        if node.has_array(course):
+            values = node.array(course, ("F64",), (None, 3))
+        setattr(estimator, course, values)
 
 
 def _calibration(node: Node, columns: int, pairs: bool) -> Calibration:

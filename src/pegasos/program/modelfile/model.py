@@ -120,13 +120,12 @@ def save(
     ['b']
     """
     draft = Draft()
-    tree = _described(estimator, draft)
+    _, tree = _described(estimator, draft)
     if rows is not None:
         rows = np.asarray(rows)
         if rows.dtype != np.uint64 or rows.ndim != 1:
-            raise BadModel(
-                f"rows must be a one-dimensional array of uint64, got {rows.ndim}-D {rows.dtype}."
-            )
+            found = f"{rows.ndim}-D {rows.dtype}"
+            raise BadModel(f"rows must be a one-dimensional array of uint64, got {found}.")
         draft.arrays[_ROWS] = np.sort(rows)
     head = to_json(
         {"format": FORMAT, "versions": _versions(), "model": tree, "card": _checked_card(card)}
@@ -245,10 +244,8 @@ def _checked_head(head: Any) -> dict[str, Any]:
     """Return the description if its format is the current one and all of its entries exist."""
     found = head.get("format") if isinstance(head, dict) else None
     if type(found) is int and found > FORMAT:
-        raise BadModel(
-            f"the file was written by a newer pegasos (format {found}; this one reads {FORMAT}): "
-            "upgrade pegasos."
-        )
+        newer = f"a newer pegasos (format {found}; this one reads {FORMAT})"
+        raise BadModel(f"the file was written by {newer}: upgrade pegasos.")
     if found != FORMAT or set(head) != {"format", "versions", "model", "card"}:
         raise BadModel("its header is not that of a model: the file was not written by pegasos.")
     card, versions = head["card"], head["versions"]
@@ -264,25 +261,11 @@ def fitted_model(estimator: Any) -> Any:
 
     Estimators that a file cannot contain raise BadModel with the reason.
     """
-    _described(estimator, Draft())
-    return _found(estimator)
+    return _described(estimator, Draft())[0]
 
 
-def _described(estimator: Any, draft: Draft) -> dict[str, Any]:
-    """Return the tree of an estimator, or of the best one of a search; add arrays to the draft."""
-    estimator = _found(estimator)
-    try:
-        check_is_fitted(estimator)
-        return describe(estimator, draft)
-    except NotFittedError:
-        kind = type(estimator).__name__
-        raise BadModel(
-            f"this {kind} is not fitted yet: there is nothing to save. Call fit first."
-        ) from None
-
-
-def _found(estimator: Any) -> Any:
-    """Return the estimator itself, or the best one of a search."""
+def _described(estimator: Any, draft: Draft) -> tuple[Any, dict[str, Any]]:
+    """Return the estimator to write and its tree; add its arrays to the draft."""
     from pegasos.sklearn_private import is_search
 
     kind = type(estimator).__name__
@@ -291,14 +274,17 @@ def _found(estimator: Any) -> Any:
     if is_search(estimator):
         estimator = vars(estimator).get("best_estimator_")
         if estimator is None:
-            raise BadModel(
-                f"this {kind} has no best estimator to save: fit it first, with refit=True."
-            )
+            todo = "fit it first, with refit=True"
+            raise BadModel(f"this {kind} has no best estimator to save: {todo}.")
     if not isinstance(estimator, BaseEstimator):
-        raise BadModel(
-            f"{short(estimator)} is a {kind}, not an estimator; save a fitted learner or pipeline."
-        )
-    return estimator
+        what = f"{short(estimator)} is a {kind}, not an estimator"
+        raise BadModel(f"{what}; save a fitted learner or pipeline.")
+    try:
+        check_is_fitted(estimator)
+        return estimator, describe(estimator, draft)
+    except NotFittedError:
+        what = f"this {kind} is not fitted yet: there is nothing to save"
+        raise BadModel(f"{what}. Call fit first.") from None
 
 
 @cache

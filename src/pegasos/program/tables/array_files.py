@@ -20,16 +20,8 @@ from pegasos.program.tables.messages import listed, near, shown, size
 from pegasos.program.tables.read_options import MOST_COLUMNS, TOO_WIDE, Opening, ReadOptions, Wanted
 from pegasos.program.tables.table import Block, TableFile, row_after
 
-#: Usual names of the arrays of rows and labels.
-PAIRS = (
-    ("X", "y"),
-    ("x", "y"),
-    ("data", "target"),
-    ("data", "label"),
-    ("data", "labels"),
-    ("X", "labels"),
-    ("data", "y"),
-)
+#: Usual names of the arrays of rows, and of labels.
+_ROWS, _LABELS = ("X", "x", "data"), ("y", "target", "label", "labels")
 
 
 @dataclass(frozen=True)
@@ -73,7 +65,7 @@ class ArrayFile(ArrayTableFile):
         options, wanted = how.options, how.wanted
         self._name, self.arrays, self._limit = name, list(arrays), options.allowed()
         asked = [options.label] if wanted is None else [options.label, wanted.label_name]
-        self._parts = self.find_parts(asked, options.labelled and wanted is None)
+        self._parts = find_parts(self.arrays, asked, options.labelled and wanted is None, name)
         self._shape = self._row_shape()
         self.notes, self.width = [], math.prod(self._shape)
         self._counts = [self.declared(part.rows)[0][0] for part in self._parts]
@@ -87,10 +79,6 @@ class ArrayFile(ArrayTableFile):
             self._group = self._extra(options.group, "groups")
             self._weight = self._extra(options.weight, "weights")
         self.names = [each for each in (self._label, self._group, self._weight) if each]
-
-    @abstractmethod
-    def find_parts(self, asked: Sequence[str | None], labelled: bool) -> list[Part]:
-        """Return where rows and labels are, training rows first; `asked` as in `find_pair`."""
 
     @abstractmethod
     def declared(self, name: str) -> tuple[tuple[int, ...], int]:
@@ -169,18 +157,13 @@ class ArrayFile(ArrayTableFile):
         """Return the shape of a row, which all parts share."""
         shapes = [self.declared(part.rows)[0] for part in self._parts]
         for part, shape in zip(self._parts, shapes, strict=True):
-            where = f"{self._name}: {shown(part.rows)}"
-            if len(shape) not in (2, 3):
-                needed = "two are needed: rows and features"
-                raise BadData(f"{where}: the rows have {len(shape)} dimensions; {needed}.")
+            what = f"{self._name}: {shown(part.rows)} has the shape {shape}"
+            if len(shape) not in (2, 3) or not math.prod(shape):
+                raise BadData(f"{what}; rows and features are needed.")
             if math.prod(shape[1:]) > MOST_COLUMNS and not self.is_sparse:
-                raise BadData(f"{where} has rows of shape {shape[1:]}; {TOO_WIDE}")
-            if not math.prod(shape):
-                what = f"the rows have shape {shape}; there is nothing to learn from"
-                raise BadData(f"{where}: {what}.")
+                raise BadData(f"{what}; {TOO_WIDE}")
             if shape[1:] != shapes[0][1:]:
-                first = f"{shown(self._parts[0].rows)} of shape {shapes[0][1:]}"
-                raise BadData(f"{where} has rows of shape {shape[1:]}, and {first}.")
+                raise BadData(f"{what}, and {shown(self._parts[0].rows)} {shapes[0]}.")
         return shapes[0][1:]
 
     def _extra(self, asked: str | None, usual: str) -> str | None:
@@ -258,19 +241,40 @@ def _frame(X: Any, names: Sequence[str], found: Dataset) -> pl.DataFrame:
     return pl.DataFrame(cast(X, np.float64), schema=list(names), orient="row").fill_nan(None)
 
 
-def find_pair(
+def find_parts(
+    arrays: Sequence[str], asked: Sequence[str | None], labelled: bool, file: str
+) -> list[Part]:
+    """Return the arrays of rows and labels, training rows first.
+
+    Test rows are in arrays such as X_test, or in the groups train and test. `asked` are names that
+    labels may have; the first one, if given, must exist.
+    """
+    if any(name.startswith("train/") for name in arrays):
+        groups: dict[str, bool | None] = {"train/": False, "test/": True}
+    else:
+        groups = {"": None}
+    parts: list[Part] = []
+    for group, test in groups.items():
+        inside = [name.removeprefix(group) for name in arrays if name.startswith(group)]
+        known = [name for name in inside if "/" not in name]
+        if known or not parts:
+            rows, label = _find_pair(known, asked, labelled, file)
+            parts.append(Part(group + rows, label and group + label, test))
+    rows, label = parts[0].rows, parts[0].labels
+    test_label = f"{label}_test" if f"{label}_test" in arrays else None
+    if len(parts) == 1 and f"{rows}_test" in arrays and (test_label or not labelled):
+        return [Part(rows, label, False), Part(f"{rows}_test", test_label, True)]
+    return parts
+
+
+def _find_pair(
     known: Sequence[str], asked: Sequence[str | None], labelled: bool, file: str
 ) -> tuple[str, str | None]:
-    """Return the names of the arrays of rows and labels.
-
-    `asked` are names that labels may have; the first one, if given, must exist.
-    """
     if asked[0] is not None and asked[0] not in known:
         hint = f"it has {listed(known)}.{near(asked[0], known)}"
         raise BadData(f"{file} has no array called {shown(asked[0])}; {hint}")
-    rows, usual = next((each for each in PAIRS if set(each) <= set(known)), (None, None))
-    rows = rows or next((rows for rows, _ in PAIRS if rows in known), None)
-    label = next((name for name in asked if name in known and name != rows), usual)
+    rows = next((name for name in _ROWS if name in known), None)
+    label = next((name for name in (*asked, *_LABELS) if name in known and name != rows), None)
     if rows is None:
         has = listed(known) or "none"
         raise BadData(f"{file} has no arrays called X and y, or data and target; it has {has}.")

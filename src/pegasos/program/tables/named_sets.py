@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Callable
@@ -146,15 +147,11 @@ def _digits() -> Dataset:
 def data_folders() -> list[Path]:
     """Return the folders of published sets: PEGASOS_DATA, then the user's data folder."""
     folders = [Path(os.environ["PEGASOS_DATA"])] if os.environ.get("PEGASOS_DATA") else []
-    return folders + ([own] if (own := _own_folder()) else [])
-
-
-def _own_folder() -> Path | None:
-    try:
+    with contextlib.suppress(ImportError):  # comes with pegasos[app]
         from platformdirs import user_data_dir
-    except ImportError:  # comes with pegasos[app]
-        return None
-    return Path(user_data_dir("pegasos", appauthor=False))
+
+        folders.append(Path(user_data_dir("pegasos", appauthor=False)))
+    return folders
 
 
 def find_data_file(file: str) -> Path | None:
@@ -162,38 +159,26 @@ def find_data_file(file: str) -> Path | None:
     return next((folder / file for folder in data_folders() if (folder / file).is_file()), None)
 
 
-def _missing(name: str, file: str, stand_in: str, also: str = "") -> BadData:
-    looked = ", then ".join(map(str, data_folders())) or "no folder"
-    unset = "" if os.environ.get("PEGASOS_DATA") else " (PEGASOS_DATA is not set)"
+def _missing(name: str, file: str, also: str = "") -> BadData:
+    folders = " or ".join(map(str, data_folders())) or "no folder"
     return BadData(
-        f"the set {name!r} is not here: {file} was looked for in {looked}{unset}. Put {file} "
-        f"there, or set PEGASOS_DATA to the folder that holds it{also}. Without it, {stand_in!r} "
-        "is a set of the same kind that is always here."
+        f"the set {name!r} is not here: {file} is not in {folders}. Put it there, or set "
+        f"PEGASOS_DATA to the folder that holds it{also}."
     )
 
 
-def usps_fingerprint(X: Array, y: Array) -> str:
-    """Return the SHA-256 of pixels and labels.
-
-    Pixels are multiples of 1/2000, so rounding to these forgives noise up to 0.0002.
-    """
-    levels = np.rint(np.clip(np.nan_to_num(X.astype(np.float64), nan=-1.0), -1, 30) * 2000)
-    return _sha256(levels.astype("<i4"), y)
-
-
-def binary10_fingerprint(X: Array, y: Array) -> str:
-    """Return the SHA-256 of values and labels.
-
-    The grid of 0.1 is shifted so that none of the 100,000 values is within 6e-6 of an edge: the
-    values in float32, or printed with fewer digits, give the same.
-    """
+def _fingerprint(X: Array, y: Array, scale: float, shift: float) -> str:
+    """Return the SHA-256 of labels and of values rounded down on a grid."""
     values = np.clip(np.nan_to_num(X.astype(np.float64), nan=-1e6), -1e6, 1e6)
-    return _sha256(np.floor(values * 10 - 0.7131785).astype("<i4"), y)
+    cells = np.floor(values * scale + shift).astype("<i4")
+    return hashlib.sha256(cells.tobytes() + y.astype("<i4").tobytes()).hexdigest()
 
 
-def _sha256(cells: Array, y: Array) -> str:
-    data = np.ascontiguousarray(cells).tobytes() + y.astype("<i4").tobytes()
-    return hashlib.sha256(data).hexdigest()
+#: Pixels are multiples of 1/2000, so rounding to these forgives noise up to 0.0002.
+usps_fingerprint = partial(_fingerprint, scale=2000, shift=0.5)
+#: None of the 100,000 values is within 6e-6 of an edge of this grid of 0.1: values in float32, or
+#: printed with fewer digits, give the same.
+binary10_fingerprint = partial(_fingerprint, scale=10, shift=-0.7131785)
 
 
 def _check(found: str, expected: str, source: object, name: str) -> None:
@@ -209,7 +194,7 @@ def _usps(fetch: bool) -> Dataset:
     path, source = find_data_file("usps.h5"), f"what OpenML sent as data {USPS_ON_OPENML}"
     if path is None and not fetch:
         also = ", or fetch it once from OpenML (--fetch; in Python fetch=True)"
-        raise _missing("usps", "usps.h5", "digits", also)
+        raise _missing("usps", "usps.h5", also)
     X, y = _fetch_usps(source) if path is None else _read_usps(path)
     _check(usps_fingerprint(X, y), USPS_FINGERPRINT, path or source, "usps")
     notes = [f"usps: read from {path}."]
@@ -219,24 +204,17 @@ def _usps(fetch: bool) -> Dataset:
     return Dataset("usps", X, _pixels(16), y, "digit", test=test, image=(16, 16), notes=notes)
 
 
-def _h5py() -> Any:
-    try:
-        import h5py
-    except ImportError:
-        todo = "install it with: pip install '.[hdf5]' in a clone"
-        raise BadData(f"usps.h5 needs the package h5py to be read; {todo}") from None
-    return h5py
-
-
 def _read_usps(path: Path) -> tuple[Array, Array]:
     try:
-        with _h5py().File(path) as file:
+        import h5py
+
+        with h5py.File(path) as file:
             X, y = (
                 np.concatenate([file[group][name][:] for group in ("train", "test")])
                 for name in ("data", "target")
             )
             return X.astype(np.float32), y.astype(np.int64)
-    except (OSError, KeyError, TypeError) as error:
+    except (ImportError, OSError, KeyError, TypeError) as error:
         form = "groups train and test with data and target"
         raise BadData(f"{path} cannot be read as usps.h5, {form}: {error}") from error
 
@@ -250,7 +228,7 @@ def _fetch_usps(source: str) -> tuple[Array, Array]:
         raw = fetch_openml(data_id=USPS_ON_OPENML, as_frame=False, parser="liac-arff")
     except Exception as error:  # no network, an answer of the server, a full disk
         also = f"; fetching it from OpenML failed ({type(error).__name__}: {error})"
-        raise _missing("usps", "usps.h5", "digits", also) from error
+        raise _missing("usps", "usps.h5", also) from error
     try:
         # The published pixels were made in float32, so these agree with them to the last bit.
         pixels = raw.data.toarray() if sparse.issparse(raw.data) else np.asarray(raw.data)
@@ -262,26 +240,24 @@ def _fetch_usps(source: str) -> tuple[Array, Array]:
 
 def _keep_usps(X: Array, y: Array) -> str:
     """Write downloaded digits into the user's data folder; return a note, also of a failure."""
-    folder = _own_folder()
-    again = "the next time it is fetched again"
-    if folder is None:
-        return f"usps: not kept (platformdirs is not installed); {again}."
     try:
-        h5py = _h5py()
+        import h5py
+
+        folder = data_folders()[-1]
         folder.mkdir(parents=True, exist_ok=True)
         with replacing(folder / "usps.h5") as unfinished, h5py.File(unfinished, "w") as file:
             for group, start, stop in (("train", 0, USPS_TRAIN), ("test", USPS_TRAIN, len(X))):
                 file[f"{group}/data"] = X[start:stop]
                 file[f"{group}/target"] = y[start:stop].astype(np.int32)
-    except (BadData, OSError) as error:
-        return f"usps: not kept ({error}); {again}."
+    except (ImportError, IndexError, OSError) as error:
+        return f"usps: not kept ({error}); the next time it is fetched again."
     return f"usps: kept as {folder / 'usps.h5'}."
 
 
 def _binary10() -> Dataset:
     path = find_data_file("binary10.csv")
     if path is None:
-        raise _missing("binary10", "binary10.csv", "quadric")
+        raise _missing("binary10", "binary10.csv")
     try:
         table = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2)
     except (OSError, ValueError) as error:

@@ -44,16 +44,15 @@ class Shards:
             raise NoRows(f"{self.name}: none of its {len(self.sources)} files holds a row.")
 
     def notes(self) -> list[str]:
-        """Return notes about the files, if there are several."""
-        first, last = plain(self.sources[0].name), plain(self.sources[-1].name)
+        """Return notes about the files of a folder or pattern."""
         if not self.of(self.sources[0]):
             return []
-        many = len(self.sources) > 1
-        count = f"{len(self.sources)} files in the order of their names, {first} to {last}"
-        notes = [f"{self.name}: {count if many else first}"]
+        names, count = [plain(source.name) for source in self.sources], len(self.sources)
+        many = f"{count} files in the order of their names, {names[0]} to {names[-1]}"
+        notes = [f"{self.name}: {many if count > 1 else names[0]}"]
         if self.skipped:
-            names = listed(Path(name).name for name in self.skipped)
-            notes.append(f"without rows, and passed over: {names}")
+            skipped = listed(Path(name).name for name in self.skipped)
+            notes.append(f"without rows, and passed over: {skipped}")
         return notes
 
 
@@ -74,11 +73,7 @@ def files_of(source: str | Path) -> list[Path] | None:
         found, skips = list(path.iterdir()), True
     else:
         return None
-    kept = [
-        path
-        for path in found
-        if path.is_file() and not (skips and path.name.startswith((".", "_")))
-    ]
+    kept = [each for each in found if each.is_file() and not (skips and each.name[0] in "._")]
     return sorted(kept, key=lambda path: ([_natural(part) for part in path.parts], str(path)))
 
 
@@ -117,19 +112,15 @@ def opened_shards(source: str | Path) -> Iterator[Shards]:
 
 def _no_files(source: str | Path, name: str) -> str:
     path = Path(source)
-    if is_pattern(source):
-        folder = next(parent for parent in path.parents if not _WILDCARD.search(str(parent)))
-        if not folder.is_dir():
-            return f"{name}: there is no folder {plain(folder)}."
-        beside = sorted(each.name for each in folder.iterdir())
-        inside = f"in {plain(folder)} there are {listed(beside)}"
-        inside = inside if beside else f"{plain(folder)} is empty"
-        return f"{name}: no file has such a name; {inside}.{near(path.name, beside)}"
-    if any(each.is_dir() for each in path.iterdir()):
-        todo = f"a pattern finds the files in them, such as '{plain(path / '**' / '*.csv')}'"
-        return f"{name} is a folder that holds folders only; {todo}."
-    todo = "name a file, or a folder with files of one format"
-    return f"{name} is a folder without files of data; {todo}."
+    if not is_pattern(source):
+        todo = "name files inside it by a pattern, such as 'folder/**/*.csv'"
+        return f"{name} is a folder without files of data; {todo}."
+    folder = next(parent for parent in path.parents if not _WILDCARD.search(str(parent)))
+    if not folder.is_dir():
+        return f"{name}: there is no folder {plain(folder)}."
+    beside = sorted(each.name for each in folder.iterdir())
+    inside = f"in {plain(folder)} there are {listed(beside)}" if beside else "the folder is empty"
+    return f"{name}: no file has such a name; {inside}.{near(path.name, beside)}"
 
 
 def same_columns(
@@ -141,9 +132,8 @@ def same_columns(
         return [where[name] for name in first]
     lacking = [shown(name) for name in first if name not in set(names)]
     more = [shown(name) for name in names if name not in set(first)]
-    what = [f"lacks {listed(lacking)}"] * bool(lacking) + [f"has {listed(more)} besides"] * bool(
-        more
-    )
-    differs = " and ".join(what) or f"has {len(names)} columns where {len(first)} are expected"
+    pairs = (("lacks", lacking), ("also has", more))
+    differs = " and ".join(f"{verb} {listed(those)}" for verb, those in pairs if those)
+    differs = differs or f"has {len(names)} columns where {len(first)} are expected"
     rule = "the files of one table have the same columns"
     raise BadData(f"{file} {differs}, unlike {first_file}: {rule}. {REMEDY}")

@@ -95,13 +95,10 @@ def opened(source: str | Path) -> Iterator[Source]:
     try:
         mode = path.stat().st_mode
         if not stat.S_ISFIFO(mode) and not stat.S_ISREG(mode):
-            kind = "folder" if stat.S_ISDIR(mode) else "device"
-            raise BadData(f"{name} is a {kind}, not a file; name the file of data itself.")
+            raise OSError("it is a folder or a device, not a file")
         stream = path.open("rb")
     except FileNotFoundError as error:
         raise BadData(_missing(path, name)) from error
-    except BadData:
-        raise
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise BadData(f"{name} cannot be read: {plain(reason)}.") from error
@@ -112,14 +109,12 @@ def opened(source: str | Path) -> Iterator[Source]:
 def _checked(path: Path, name: str) -> Source:
     with path.open("rb") as stream:
         magic = stream.read(6)
-    if not magic:
-        raise NoRows(f"{name} is empty.")
-    packers = (packer for begin, (packer, _) in _PACKERS.items() if magic.startswith(begin))
-    found = Source(path, name, next(packers, None))
+    packer = next((name for begin, (name, _) in _PACKERS.items() if magic.startswith(begin)), None)
+    found = Source(path, name, packer)
     with contextlib.closing(found.pieces(_HEAD)) as pieces:
         found.head = next(pieces, b"")
     if not found.head:
-        raise NoRows(f"{name} is empty once unpacked.")
+        raise NoRows(f"{name} is empty.")
     return found
 
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pegasos.program.tables.array_files import ArrayFile, Part, find_pair
+from pegasos.program.tables.array_files import ArrayFile
 from pegasos.program.tables.dataset import Array, BadData
 from pegasos.program.tables.messages import plain
 from pegasos.program.tables.read_options import Opening
@@ -21,7 +21,6 @@ EXTENSIONS = (".h5", ".hdf5", ".hdf")
 #: Maximum ratio of an array's declared size to its stored size; larger ones are corrupt or
 #: malicious.
 _SWELL = 2000
-_MOST_ARRAYS = 1000
 
 
 def sniff(head: bytes) -> bool:
@@ -51,42 +50,21 @@ class Hdf5File(ArrayFile):
 
     def _arrays(self, group: Any, prefix: str, deeper: bool) -> Iterator[tuple[str, Any]]:
         """Yield path and array of each array, at most one group deep; refuse links."""
-        for count, key in enumerate(group):
+        for key in group:
             path, link = prefix + key, group.get(key, getlink=True)
-            if count == _MOST_ARRAYS:
-                raise BadData(f"{self._name}: more than {_MOST_ARRAYS} datasets.")
             if not isinstance(link, self._h5py.HardLink):
-                external = isinstance(link, self._h5py.ExternalLink)
-                kind = "an external" if external else "a soft"
+                kind = "an external" if isinstance(link, self._h5py.ExternalLink) else "a soft"
                 raise BadData(f"{self._name}: {plain(path)} is {kind} link, which is not followed.")
             item = group[key]
             if isinstance(item, self._h5py.Group) and deeper:
                 yield from self._arrays(item, f"{path}/", deeper=False)
             elif isinstance(item, self._h5py.Dataset):
-                wrong = None
-                if item.is_virtual:
-                    wrong = "is a virtual dataset, whose values are in other files"
-                elif item.external:
-                    wrong = "keeps its values in another file"
-                elif item.dtype.kind not in "biufS":
+                if item.is_virtual or item.external:
+                    raise BadData(f"{self._name}: {plain(path)} has its values in other files.")
+                if item.dtype.kind not in "biufS":
                     kinds = "only numbers and words of fixed length are read"
-                    wrong = f"is of type {item.dtype}; {kinds}"
-                if wrong:
-                    raise BadData(f"{self._name}: {plain(path)} {wrong}.")
+                    raise BadData(f"{self._name}: {plain(path)} is of type {item.dtype}; {kinds}.")
                 yield path, item
-
-    def find_parts(self, asked: Sequence[str | None], labelled: bool) -> list[Part]:
-        """Return the groups train and test, or the top level."""
-        found = []
-        grouped = any(path.startswith("train/") for path in self.arrays)
-        for group in ("train/", "test/") if grouped else ("",):
-            inside = [path.removeprefix(group) for path in self.arrays if path.startswith(group)]
-            if inside or not grouped:
-                known = [name for name in inside if "/" not in name]
-                rows, labels = find_pair(known, asked, labelled, self._name)
-                test = group == "test/" if grouped else None
-                found.append(Part(group + rows, labels and group + labels, test))
-        return found
 
     def declared(self, name: str) -> tuple[tuple[int, ...], int]:
         """Return shape and item size of an array."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy_format
 
-from pegasos.program.tables.array_files import ArrayFile, Part, find_pair
+from pegasos.program.tables.array_files import ArrayFile
 from pegasos.program.tables.dataset import Array, BadData
 from pegasos.program.tables.messages import plain, shown
 from pegasos.program.tables.read_options import Opening
@@ -42,22 +42,15 @@ class Archive(ArrayFile):
         entries = [info for info in self._zip.infolist() if info.filename.endswith(".npy")]
         self._entries = {info.filename.removesuffix(".npy"): info for info in entries}
         self.is_sparse = set(_SPARSE) <= set(self._entries)
-        self.matrix = self._read_sparse() if self.is_sparse else None
+        self.matrix: Any = None
+        if self.is_sparse:
+            self.matrix = self._read_sparse()
         super().__init__(source.name, list(self._entries), how)
 
     def close(self) -> None:
         """Close the archive, and release the sparse matrix."""
         self._zip.close()
         self.matrix = None
-
-    def find_parts(self, asked: Sequence[str | None], labelled: bool) -> list[Part]:
-        """Return the arrays of rows and labels, with a test part if there is one."""
-        rows, labels = find_pair(self.arrays, asked, labelled, self._name)
-        test_labels = f"{labels}_test" if f"{labels}_test" in self.arrays else None
-        has_test = f"{rows}_test" in self.arrays and self.matrix is None
-        if not has_test or (labelled and test_labels is None):
-            return [Part(rows, labels)]
-        return [Part(rows, labels, False), Part(f"{rows}_test", test_labels, True)]
 
     def _header(self, name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
         """Return shape, Fortran order, type, and offset of the values."""
@@ -95,8 +88,7 @@ class Archive(ArrayFile):
             return
         _, fortran, dtype, begin = self._header(name)
         if fortran or step >= shape[0]:  # rows in Fortran order end with the last column
-            self.check_bytes(shown(name), math.prod(shape) * itemsize)
-            array = self._load(name)
+            array = self.array(name)
             yield from (array[start : start + step] for start in range(0, len(array), step))
             return
         with decoding(self._name, "npz"), self._zip.open(self._entries[name]) as stream:
@@ -105,13 +97,14 @@ class Archive(ArrayFile):
                 count = min(step, shape[0] - start)
                 yield np.frombuffer(stream.read(count * line), dtype).reshape(count, *shape[1:])
 
-    def _load(self, name: str) -> Array:
+    def array(self, name: str) -> Array:
+        """Return a whole array within the limit."""
+        shape, itemsize = self.declared(name)
+        self.check_bytes(shown(name), math.prod(shape) * itemsize)
         with decoding(self._name, "npz"), self._zip.open(self._entries[name]) as stream:
             array: Array = npy_format.read_array(stream, allow_pickle=False)
-            if array.dtype.kind == "U" and array.size:  # NumPy checks characters only when used
-                codes = np.ascontiguousarray(array).reshape(-1).view(f"{array.dtype.byteorder}u4")
-                if np.any((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000))):
-                    raise ValueError(f"the words in {shown(name)} are not Unicode")
+            if array.dtype.kind == "U":  # refuse what is not Unicode
+                "".join(array.ravel().tolist()).encode()
             return array
 
     def _read_sparse(self) -> Any:
@@ -126,7 +119,7 @@ class Archive(ArrayFile):
             what = "the sparse matrix does not consist of numbers and whole indices"
             raise BadData(f"{self._name}: {what}.")
         with decoding(self._name, "npz"):
-            kind = self._load("format").item()
+            kind = self.array("format").item()
             if kind not in ("csr", "csc", b"csr", b"csc"):
                 what = f"a sparse matrix of kind {shown(kind)}; save it as CSR"
                 raise BadData(f"{self._name}: {what}.")

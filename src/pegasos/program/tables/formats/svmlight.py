@@ -117,7 +117,7 @@ def _parsed(source: Source, chunk: Chunk, limit: int | None) -> tuple[Any, Array
     try:
         X, y = _load(chunk.data)
     except (ValueError, OverflowError) as error:
-        lines, first = chunk.data.split(b"\n"), 0
+        lines, first, reason = chunk.data.split(b"\n"), 0, str(error)
         end = len(lines)
         while end - first > 1:
             middle = (first + end) // 2
@@ -125,10 +125,10 @@ def _parsed(source: Source, chunk: Chunk, limit: int | None) -> tuple[Any, Array
                 _load(b"\n".join(lines[first:middle]))
                 first = middle
             except (ValueError, OverflowError) as earlier:
-                end, error = middle, earlier
+                end, reason = middle, str(earlier)
         what = f"{shown(lines[first].decode())} is not a label with pairs index:value"
         where = f"{source.name}, line {chunk.line + first}"
-        raise BadData(f"{where}: {what} ({plain(error)}).") from error
+        raise BadData(f"{where}: {what} ({plain(reason)}).") from error
     if limit is not None and X.shape[1] * 8 > limit:
         most = f"a model of so many numbers would not fit into {size(limit)}"
         where = f"{source.name}, from line {chunk.line}"
