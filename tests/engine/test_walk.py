@@ -47,8 +47,8 @@ def test_the_walk_on_the_command_line(tmp_path: Path, monkeypatch: pytest.Monkey
         _taken(command) for command in COMMANDS
     ]
     for said in (described.err, of_commas.err, tuned.err):
-        assert "customer_id looks like an ID and is left out" in said
-        assert "dates in since: days since 1970 began" in said
+        assert "customer_id is excluded as a likely ID" in said
+        assert "dates in since: read as days since 1970-01-01" in said
         assert "constant and so of no use: country" in said
         assert "300 rows are exact repeats" in said
     assert of_commas.err.startswith("commas are read as decimal points in monthly\n")
@@ -98,7 +98,7 @@ def test_the_walk_in_a_notebook(tmp_path: Path) -> None:
     ).execute()
     told = "".join(output.get("text", "") for output in cells[1].outputs)
     assert (
-        "customer_id looks like an ID and is left out" in told
+        "customer_id is excluded as a likely ID" in told
         and "commas are read as decimal points" in told
     )
     _check_notebook(notebook)

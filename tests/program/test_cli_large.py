@@ -283,8 +283,8 @@ def test_dates_are_days_and_identifiers_are_left_out(kind: str, place: Path) -> 
     )
     folder = _written(frame, kind)
     said = fine("train", folder, "--memory", "15kB", "-o", "large.model").err
-    assert "dates in day: days since 1970 began" in said and "text column" not in said
-    assert "member_id looks like an ID and is left out" in said
+    assert "dates in day: read as days since 1970-01-01" in said and "text column" not in said
+    assert "member_id is excluded as a likely ID" in said
     assert fine("predict", "large.model", folder).out.count("\n") == 901
     for memory in ((), ("--memory", "15kB")):
         described = fine("describe", folder, *memory, "--json").json

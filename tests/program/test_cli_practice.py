@@ -309,8 +309,8 @@ def test_examples_of_tune_work(table):
 
 def test_dates_are_days_and_identifiers_are_flagged(table):
     said = fine("train", table, "-o", "m.model").err
-    assert "dates in since: days since 1970 began" in said
-    assert "customer looks like an ID" in said
+    assert "dates in since: read as days since 1970-01-01" in said
+    assert "customer is excluded as a likely ID" in said
     assert "since" not in said.partition("text column")[2].splitlines()[0]
     pl.read_csv(table).with_columns(since=pl.lit("soon")).write_csv("bad.csv")
     answer = call("predict", "m.model", "bad.csv")

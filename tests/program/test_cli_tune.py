@@ -335,6 +335,15 @@ def test_stray_labels_in_a_file(tmp_path, monkeypatch, strays):
     assert found["choice"]["value"] <= clean["choice"]["value"] + strays / 120 + 0.04
 
 
+def test_one_vs_one_where_a_fold_lacks_a_class(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    labels = ["rare", *numbers()["y"].to_list()[1:]]
+    path = written(numbers().with_columns(y=pl.Series(labels)), tmp_path / "rare.csv")
+    answer = fine("tune", path, *SMALL, "--multiclass", "one-vs-one", "--page")
+    assert "the rarest class has 1 training row, so" in answer.err
+    assert (tmp_path / "runs" / "rare" / "report.html").is_file()
+
+
 def test_the_saved_model_knows_all_rows(table):
     """Its test error is that of a model which did not know them, and every place says so."""
     told = fine("tune", table, *SMALL, "-o", "all")

@@ -167,7 +167,10 @@ def test_column_notes(table: Any) -> None:
         "missing numbers in a (2): filled with the median, plus a missing-value indicator"
         in found.notes
     )
-    assert "text column city: one-hot, unseen values allowed" in found.notes
+    assert (
+        "text column city: one-hot encoded; categories without training rows become zeros"
+        in found.notes
+    )
 
 
 def test_numbers_that_are_words(table: Any) -> None:
@@ -187,7 +190,7 @@ def test_oddities_are_noted(table: Any) -> None:
     for part in (
         "columns without any value are left out: e",
         "constant and so of no use: c",
-        "n, u look like IDs and are left out, for a model should not see them: --number n and --text u use such columns all",
+        "n, u are excluded as likely IDs; use --number n and --text u to keep them",
     ):
         assert part in notes
     notes = "\n".join(table("a,b,y\n1,2,0\n1,2,0\n1,2,1\n3,4,0\n").notes)
@@ -209,7 +212,7 @@ def test_identifiers_are_left_out_though_rows_repeat(table: Any, repeats: int) -
     text = _members(400, repeats)
     found = table(text)
     assert [column.name for column in found.columns] == ["calls"]
-    assert any(note.startswith("member looks like an ID and is left out") for note in found.notes)
+    assert any(note.startswith("member is excluded as a likely ID") for note in found.notes)
     used = table(text, number=("member",))
     assert [column.name for column in used.columns] == ["member", "calls"]
     assert table(text, text=("member",)).X["member"][0] == str(used.X[0, 0].astype(int))

@@ -114,9 +114,11 @@ def test_frames_with_column_notes():
     assert (c.missing, c.mean) == (4, None) and found.constant == ["c"]
     assert (found.missing, found.rows_with_missing) == (6, 4)
     assert found.dtype == "2 columns of numbers, 1 of categories"
-    assert "6 values in 4 rows; train and tune fill them in (one more category)" in said(
-        found
-    ) and "b has the most, 2" in said(found)
+    assert (
+        "6 values in 4 rows; train and tune fill them, in text columns as one more category"
+        in said(found)
+        and "b has the most, 2" in said(found)
+    )
     json.dumps(to_json(found), allow_nan=False)
 
 

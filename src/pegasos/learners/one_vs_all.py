@@ -275,7 +275,7 @@ class OneVsAllClassifier(CallbackSupportMixin, ClassifierMixin, SharedParameters
     @property
     def couples_pairs(self) -> bool:
         """Whether probabilities come from scores of pairs, which decision values do not contain."""
-        return self.multiclass == ONE_VS_ONE and self.has_pairs(self.classes_)
+        return self.has_pairs(self.classes_)
 
     @property
     def has_probabilities(self) -> bool:

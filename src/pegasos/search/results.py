@@ -163,7 +163,8 @@ class Table:
         codes = np.unique(self.problem.codes[train])
         wide = np.column_stack([-scores, scores]) if scores.shape[1] == 1 else scores
         is_complete = len(codes) == len(self._classes)
-        if is_complete or wide.shape[1] != len(codes) or self.cells[cell].learner.couples_pairs:
+        pairs = self.cells[cell].learner.has_pairs(self._classes)
+        if is_complete or pairs or wide.shape[1] != len(codes):
             return scores
         found = np.full((len(wide), len(self._classes)), min(-1.0, float(wide.min())))
         found[:, codes] = wide

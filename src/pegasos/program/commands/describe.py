@@ -37,7 +37,7 @@ def command(
         option("FOLDER", "Also write charts of a table with labels: report.html, PNG, SVG, PDF."),
     ] = None,
 ) -> Description:
-    """Statistics of every feature, outliers, correlations, balance of classes, advice on scaling.
+    """Describe a table: statistics of every feature, outliers, correlations, classes, and advice.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def command(
       pegasos describe 'flights/*.parquet' --memory 2GB
 
     A table (CSV, Parquet) that does not fit into --memory is described in one pass: counts, means,
-    standard deviations and ranges are exact; what is estimated from a sample of the rows says so.
+    standard deviations and ranges are exact; estimates from a sample of the rows are marked.
     """
     from pegasos.program.datasets import load_or_outline, with_labels_or_without
     from pegasos.program.learning.streamed import StreamedTable

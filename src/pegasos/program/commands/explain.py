@@ -58,9 +58,9 @@ def command(
       pegasos explain my.model my.csv
       pegasos explain my.model my.csv --metric average-precision -o explained.html
 
-    The importance of a column is the loss in the metric when its values are permuted among rows
-    that are not training rows, with a 95 % interval. Coefficients of linear models are in the units
-    of the columns. The support vectors with the largest coefficients are listed last.
+    The importance of a column is how much worse the metric becomes when its values are permuted
+    among rows that are not training rows, with a 95 % interval. Coefficients of linear models
+    are in the units of the columns. The support vectors with the largest coefficients come last.
     """
     import numpy as np
 

@@ -73,8 +73,8 @@ def show(found: dict[str, Any]) -> None:
     console.table(head, [tuple(row.values()) for row in found["models"]], left=5)
     console.show()
     console.heading(
-        "Kernels (--kernel). Parts in [ ] are optional; a width of 2s is twice the default of the "
-        "data",
+        "Kernels (--kernel). Parts in [ ] are optional; a width of 2s is twice the data's "
+        "default width",
         "",
     )
     heads = ("kernel", "formula", "in scikit-learn")

@@ -40,7 +40,7 @@ def command(
     ] = None,
     memory: Memory = None,
 ) -> None:
-    """Predict labels, scores or probabilities of new rows in their order; stream large files.
+    """Predict labels, scores or probabilities of new rows, in the order of the file.
 
     Examples
     --------
@@ -48,10 +48,10 @@ def command(
       cat new.csv | pegasos predict my.model - > labels.csv
       pegasos predict my.model new.csv --what probabilities --keep customer_id
 
-    Columns are matched by name in any order; further columns are ignored. Scores of two classes
-    are one column, positive for the second class. Logistic models and all models chosen by tune
-    have probabilities. A threshold chosen by tune decides the label. With --json each row is one
-    line of JSON.
+    Columns are matched by name; further columns are ignored. Large files are streamed. Scores of
+    two classes are one column, positive for the second class. Logistic models and all models chosen
+    by tune have probabilities. A threshold chosen by tune decides the label. With --json each row
+    is one line of JSON.
     """
     from pegasos.program.saved_models import SavedModel
     from pegasos.program.terminal import option_values, outputs

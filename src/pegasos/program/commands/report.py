@@ -12,7 +12,7 @@ from pegasos.program.terminal import console
 from pegasos.program.terminal.options import ReadingOptions, option
 
 PLACE = 68
-SHORT = "Write a run or a model as a page."
+SHORT = "Write the HTML page of a run or a model."
 
 
 def command(
@@ -36,7 +36,7 @@ def command(
         ),
     ] = False,
 ) -> dict[str, Any]:
-    """Write a page that explains the results of a run or a model; it opens without a network.
+    """Write the HTML page of a run or a model; it opens without a network.
 
     Examples
     --------

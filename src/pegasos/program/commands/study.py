@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pegasos.studies import Study, StudyResult
 
 PLACE = 65
-SHORT = "Run a study: models compared on your data, printed numbers, claims."
+SHORT = "Run a study: compare models on your data, and check published numbers."
 
 #: The reports that this project reproduces, in the folder studies/ of the repository.
 PUBLISHED = ("binary_ladder", "binary_models", "usps_gaussian", "usps_iterations", "usps_kernels")
@@ -36,11 +36,13 @@ def command(
         option("DIR", "Folder of the run. Default: runs/ + the study's name.", "--out", "-o"),
     ] = None,
     seeds: Annotated[
-        int, option("N", "Seeds of splits and draws; noise needs at least 5.", min=1)
+        int, option("N", "Number of seeds; estimates of noise need at least 5.", min=1)
     ] = 5,
-    jobs: Annotated[int | None, option("N", "Threads. It never changes a result.", min=1)] = None,
+    jobs: Annotated[
+        int | None, option("N", "Number of threads; results do not depend on it.", min=1)
+    ] = None,
 ) -> StudyResult | None:
-    """Run a study of your own: a Python file with a protocol, printed numbers and claims.
+    """Run a study: a Python file with a protocol, published numbers to check, and claims.
 
     Examples
     --------

@@ -50,10 +50,10 @@ def command(
       pegasos train 'flights/*.parquet' --memory 2GB
       pegasos train 'flights/*.parquet' --cluster tcp://scheduler:8786
 
-    A table (CSV, Parquet, svmlight) that does not fit into --memory is learned by sdca and
-    sdca-logistic, without a kernel or with --landmarks, in passes over a temporary file of
-    prepared rows. With --cluster or --workers these models are learned by the workers: they get the
-    prepared rows, or read that file, whose folder (TMPDIR) they must see.
+    A table (CSV, Parquet, svmlight) that does not fit into --memory is for sdca and sdca-logistic,
+    without a kernel or with --landmarks. They are trained in passes over a temporary file of
+    prepared rows. With --cluster or --workers, Dask workers train these models; they need access to
+    the folder of that file (TMPDIR).
     """
     from pegasos.learners.catalogue import make_learner
     from pegasos.nystroem import Nystroem

@@ -170,7 +170,7 @@ def _kinds(
             name if kind == DATE else f"{name} (as {EXAMPLES[kind]})"
             for name, kind in dates.items()
         ]
-        notes.append(f"dates in {listed(how)}: days since 1970 began")
+        notes.append(f"dates in {listed(how)}: read as days since 1970-01-01")
     left_out = {each.name for each in ids}
     kinds = {
         each.name: dates.get(each.name, TEXT if each.dtype == pl.String else NUMBER)

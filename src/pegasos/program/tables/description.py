@@ -168,9 +168,9 @@ def _advise_oddities(found: Description, image: bool) -> Iterator[str]:
             advice = "that means little where most values are equal, as in images and sparse rows."
         yield f"Outliers: {share} have a value with |z| >= {found.outlier:g}; {advice}"
     if found.missing:
-        also = " (one more category)" * any(f.missing for f in texts)
+        also = ", in text columns as one more category" * any(f.missing for f in texts)
         there = f"{found.missing} values in {found.rows_with_missing} rows"
-        yield f"Missing: {there}; train and tune fill them in{also}, and refuse them with --strict."
+        yield f"Missing: {there}; train and tune fill them{also}; --strict refuses them."
     if texts:
         widest = max(texts, key=lambda f: f.distinct or 0)
         most = f"{widest.name} has the most, {widest.distinct}"

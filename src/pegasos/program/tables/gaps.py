@@ -28,4 +28,8 @@ def gap_notes(missing: dict[str, int], words: list[str], file: str, strict: bool
     if gaps:
         how = "filled with the median, plus a missing-value indicator"
         notes.append(f"missing numbers in {gaps}: {how}")
-    return [*notes, f"text {columns}: one-hot, unseen values allowed"] if words else notes
+    return (
+        [*notes, f"text {columns}: one-hot encoded; categories without training rows become zeros"]
+        if words
+        else notes
+    )

@@ -47,18 +47,19 @@ def identifiers(series: list[pl.Series]) -> list[pl.Series]:
 
 
 def identifiers_note(found: list[pl.Series]) -> str:
-    """Return the note about identifiers that are left out."""
+    """Return the note about excluded identifiers."""
     many = len(found) > 1
-    what, them = ("look like IDs and are", "them") if many else ("looks like an ID and is", "it")
     texts = [each.dtype == pl.String for each in found]
     options = [
         f"--{option} {listed([found[texts.index(is_text)].name])}"
         for option, is_text in (("number", False), ("text", True))
         if is_text in texts
     ]
-    use = f"use{'s' * (len(options) == 1)} {'such columns' if many else 'it'} all the same"
-    why = f"left out, for a model should not see {them}"
-    return f"{listed(each.name for each in found)} {what} {why}: {' and '.join(options)} {use}"
+    what, them = (
+        ("are excluded as likely IDs", "them") if many else ("is excluded as a likely ID", "it")
+    )
+    names = listed(each.name for each in found)
+    return f"{names} {what}; use {' and '.join(options)} to keep {them}"
 
 
 def _is_text_id(words: pl.Series) -> bool:

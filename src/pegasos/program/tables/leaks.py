@@ -46,7 +46,7 @@ def leaks(X: Any, columns: list[Column], labels: Array, seed: int = 0) -> list[s
             found.append((_error(pair, y, train), what))
     return [
         f"{what} the label with an error of {100 * error:.1f} % on held-out rows: "
-        "leave out with --drop what is known only after the label"
+        "if its value is known only after the label, exclude it with --drop"
         for error, what in sorted(found, key=lambda each: each[0])[:5]
         if error <= MOST_ERROR
     ]

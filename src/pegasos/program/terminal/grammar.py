@@ -20,7 +20,7 @@ _WORDS_FOR_NUMBERS = ("scale", "inf", "nan")
 
 KERNEL_GRAMMAR = """\
 linear, gaussian, polynomial, ... (see `pegasos models`), as NAME[:VALUES][:PARAMETER=VALUE].
-VALUES are a,b,c or lo:hi:count (logarithmic); a width of 2s is twice the default of the data.
+VALUES are a,b,c or lo:hi:count (logarithmic); a width of 2s is twice the data's default width.
 Separate several kernels by commas, or repeat the option."""
 
 

@@ -24,6 +24,7 @@ from pegasos.nystroem import Nystroem
 from pegasos.program.errors import UsageError
 from pegasos.program.grids import SEARCH_ROWS, GridRequest, make_grid, weights_to_try
 from pegasos.program.learning.tables import Choice, Cluster, TrainingTable
+from pegasos.program.pages.values import count
 from pegasos.program.pipelines import (
     check_expansion,
     chosen_scale,
@@ -260,7 +261,7 @@ def _folds(job: TuneJob, rows: Dataset) -> Any:
         few = f"no class has {cv} training rows"
         raise BadData(f"{rows.name}: {few}; give fewer folds (--cv) or more rows.")
     if counts.min() < cv:
-        few = f"the rarest class has {counts.min()} training rows"
+        few = f"the rarest class has {count(int(counts.min()), 'training row')}"
         console.say(f"note: {few}, so it is missing in some of the {cv} folds.")
     groups = cv if rows.groups is None else len(np.unique(rows.groups))
     if groups < cv:
