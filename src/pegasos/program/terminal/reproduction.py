@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pegasos.engine.kernels.base import DistanceKernel, Kernel
@@ -188,80 +188,61 @@ def python_lines(setting: Setting, seed: int | None = None) -> str:
     params |= {} if setting.C is None else {"C": setting.C}
     params |= {} if setting.stop is None else {setting.stop.parameter: setting.stop.count}
     params |= {**dict(setting.options), **({} if seed is None else {"random_state": seed})}
-    inner, steps = _call(declaration.learner, list(params.items())), list[str]()
-    homes = {
-        ("pegasos", declaration.learner),
-        *_homes(tuple(params.values())),
-        *_homes(setting.preparation),
-    }
+    code = _Code()
+    text, steps = code.call("pegasos", declaration.learner, code.texts(params)), list[str]()
     for name, part in reversed(setting.preparation):
         if part.name == "DropOutliers":
-            inner, steps = (
-                _call(
-                    "DropOutliers", [("estimator", _Text(_pipeline(steps, inner))), *part.params]
-                ),
-                [],
-            )
+            given = {"estimator": code.pipeline(steps, text), **code.texts(dict(part.params))}
+            text, steps = code.call(part.home, part.name, given), []
         else:
-            steps.insert(0, f"({name!r}, {_code(part)})")
-    if any(part.name != "DropOutliers" for _, part in setting.preparation):
-        homes.add(("sklearn.pipeline", "Pipeline"))
-    modules = sorted({home for home, _ in homes})
-    lines = [
-        f"from {home} import {', '.join(sorted(name for at, name in homes if at == home))}"
-        for home in modules
+            steps.insert(0, f"({name!r}, {code.of(part)})")
+    text = code.pipeline(steps, text)
+    imports = [
+        f"from {home} import {', '.join(sorted(names))}"
+        for home, names in sorted(code.imports.items())
     ]
-    return "\n".join([*lines, "", f"model = {_pipeline(steps, inner)}", "model.fit(X, y)"])
+    return "\n".join([*imports, "", f"model = {text}", "model.fit(X, y)"])
 
 
-class _Text(str):
-    """Python code, inserted as it is."""
+class _Code:
+    """Values as Python expressions, and the names to import for them by module."""
 
+    def __init__(self) -> None:
+        self.imports: dict[str, set[str]] = {}
 
-def _pipeline(steps: list[str], learner: str) -> str:
-    return f"Pipeline([{', '.join(steps)}, ('learner', {learner})])" if steps else learner
+    def of(self, value: Any) -> str:
+        """Return a value as an expression."""
+        if isinstance(value, Part):
+            return self.call(value.home, value.name, self.texts(dict(value.params)))
+        if isinstance(value, Table):
+            pairs = (f"{self.of(name)}: {self.of(each)}" for name, each in value.pairs)
+            return f"{{{', '.join(pairs)}}}"
+        if isinstance(value, tuple):
+            return f"[{', '.join(map(self.of, value))}]"
+        if isinstance(value, Kernel):
+            self._import("pegasos.kernels", type(value).__name__)
+        if isinstance(value, Opaque):
+            home, _, name = value.text.rpartition(".")
+            if name.isidentifier() and hasattr(sys.modules.get(home), name):
+                return self._import(home, name)
+        return repr(value)
 
+    def texts(self, params: dict[str, Any]) -> dict[str, str]:
+        """Return parameter values as expressions."""
+        return {name: self.of(value) for name, value in params.items()}
 
-def _call(name: str, params: Sequence[tuple[str, Any]]) -> str:
-    return f"{name}({', '.join(f'{key}={_code(value)}' for key, value in params)})"
+    def call(self, home: str, name: str, arguments: dict[str, str]) -> str:
+        """Return a call of a class with these arguments."""
+        given = ", ".join(f"{key}={text}" for key, text in arguments.items())
+        return f"{self._import(home, name)}({given})"
 
+    def pipeline(self, steps: list[str], learner: str) -> str:
+        """Return a pipeline of steps and a learner, or the learner alone."""
+        if not steps:
+            return learner
+        listed = ", ".join([*steps, f"('learner', {learner})"])
+        return f"{self._import('sklearn.pipeline', 'Pipeline')}([{listed}])"
 
-def _code(value: Any) -> str:
-    """Return a value as Python code."""
-    if isinstance(value, _Text):
-        return str(value)
-    if isinstance(value, Part):
-        return _call(value.name, value.params)
-    if isinstance(value, Table):
-        return "{" + ", ".join(f"{_code(name)}: {_code(each)}" for name, each in value.pairs) + "}"
-    if isinstance(value, tuple):
-        return f"[{', '.join(map(_code, value))}]"
-    if isinstance(value, Opaque):
-        home = _home(value)
-        return repr(value) if home is None else home[1]
-    return repr(value)
-
-
-def _home(value: Opaque) -> tuple[str, str] | None:
-    """Return module and name of a function or class with a public name, or None."""
-    module, _, name = value.text.rpartition(".")
-    return (
-        (module, name) if name.isidentifier() and hasattr(sys.modules.get(module), name) else None
-    )
-
-
-def _homes(value: Any) -> Iterator[tuple[str, str]]:
-    """Yield module and name of each class in a value."""
-    if isinstance(value, Part):
-        yield value.home, value.name
-        for _, each in value.params:
-            yield from _homes(each)
-    elif isinstance(value, Kernel):
-        yield "pegasos.kernels", type(value).__name__
-    elif isinstance(value, Table):
-        yield from _homes(value.pairs)
-    elif isinstance(value, Opaque) and (home := _home(value)) is not None:
-        yield home
-    elif isinstance(value, tuple):
-        for each in value:
-            yield from _homes(each)
+    def _import(self, home: str, name: str) -> str:
+        self.imports.setdefault(home, set()).add(name)
+        return name
