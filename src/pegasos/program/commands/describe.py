@@ -79,7 +79,7 @@ def command(
 
 
 def _write_figures(dataset: Dataset, folder: str) -> None:
-    from pegasos.program.pages.data_page import data_page
+    from pegasos.program.pages.data_section import data_page
 
     if dataset.y is None:
         raise UsageError("--figures needs labels: name their column with --label.")

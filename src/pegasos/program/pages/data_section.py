@@ -10,19 +10,20 @@ from typing import Any
 import numpy as np
 
 from pegasos.program.pages import vega
-from pegasos.program.pages.blocks import Block, Chart, Gallery, Table, Text, columns
+from pegasos.program.pages.blocks import Block, Chart, Gallery, Section, Table, Text, columns
 from pegasos.program.pages.labeled_rows import (
     STATISTICS_ROWS,
     LabeledRows,
     Separation,
     brief,
     dense,
-    feature_names,
     part_of,
     sample,
 )
+from pegasos.program.pages.page import Page
+from pegasos.program.pages.values import count
 from pegasos.program.pages.vega import Rows, Spec, chart, either, mark, number, tooltip, word
-from pegasos.program.tables.dataset import DATES
+from pegasos.program.tables.dataset import DATES, Dataset
 from pegasos.program.tables.statistics import describe
 
 Array = np.ndarray[Any, Any]
@@ -76,6 +77,13 @@ def data_blocks(rows: LabeledRows) -> list[Block]:
     return [*blocks, *(Text(note, small=True) for note in notes)]
 
 
+def data_page(dataset: Dataset) -> Page:
+    """Return the page of a table with labels, before anything is trained."""
+    size = f"{count(len(dataset), 'row')}, {count(dataset.X.shape[1], 'feature')}"
+    blocks = data_blocks(LabeledRows.of(dataset))
+    return Page(dataset.name, f"{size}.", [Section("rows", "The data", blocks)])
+
+
 def class_chart(names: list[str], counts: list[int]) -> Chart:
     """Return the number of rows of each class."""
     total, title = sum(counts) or 1, "Rows of each class"
@@ -83,13 +91,9 @@ def class_chart(names: list[str], counts: list[int]) -> Chart:
         {"class": name, "rows": many, "share": many / total, "order": place}
         for place, (name, many) in enumerate(zip(names, counts, strict=True))
     ]
-    x = number("rows", title="rows", axis={"labelExpr": vega.TICK, "tickCount": 5})
-    places = {"x": x, "y": _names("class", "order", 160)}
     hints = tooltip(**{"class": "class"}, rows=("rows", ","), share=("share", ".1%"))
-    bars = mark("bar", {**places, "tooltip": hints}, color="#4c78a8")
-    labels = {**places, "text": number("rows", format=",")}
-    text = mark("text", labels, align="left", dx=4, aria=False)
-    spec = chart(rows, bars, text, height=(20 if len(rows) <= 30 else 11) * len(rows))
+    height = (20 if len(rows) <= 30 else 11) * len(rows)
+    spec = vega.bars(rows, "class", "rows", hints, ",", height)
     return Chart.with_rows("classes", title, spec)
 
 
@@ -232,28 +236,17 @@ class Images:
         return found
 
 
-class RowValues:
-    """Values of single rows in some columns, as a table shows them."""
+def row_values(dataset: Dataset, row: int, features: list[int]) -> list[Any]:
+    """Return the values of a row in some columns, as a table shows them."""
+    from pegasos.program.tables.dates import day
 
-    def __init__(self, rows: LabeledRows, features: list[int]) -> None:
-        self._X, self._features = rows.dataset.X, features
-        self._is_frame, listed = rows.dataset.has_frame, rows.dataset.columns
-        self._dates = {j for j in features if listed and listed[j].kind in DATES}
-        names = feature_names(rows.dataset)
-        self.columns = [names[j] for j in features]
-
-    def of(self, row: int) -> list[Any]:
-        """Return the values of a row."""
-        if self._is_frame:
-            return [self._short(self._X[row, j], j) for j in self._features]
-        values = dense(self._X[[row]])[0]
-        return [self._short(values[j], j) for j in self._features]
-
-    def _short(self, value: Any, feature: int) -> Any:
+    found: list[Any] = []
+    for j in features:
+        value = dataset.X[row, j]
         value = value.item() if isinstance(value, np.generic) else value
-        if value is not None and feature in self._dates:
-            from pegasos.program.tables.dates import day
-
-            return day(value)
-        is_plain = value is None or isinstance(value, int | float)
-        return brief(value) if is_plain else str(value)[:60]
+        if value is not None and dataset.columns and dataset.columns[j].kind in DATES:
+            found.append(day(value))
+        else:
+            is_plain = value is None or isinstance(value, int | float)
+            found.append(brief(value) if is_plain else str(value)[:60])
+    return found

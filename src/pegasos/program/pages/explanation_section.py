@@ -160,11 +160,13 @@ def _across(found: Dependence, is_date: bool) -> Spec:
 def _effects(found: Explanation) -> list[Block]:
     if not found.effects:
         return []
-    rows: Rows = []
+    rows, keys = list[dict[str, Any]](), _class_titles(found)
     for each in found.effects:
         value = unit(found, each.column) if each.value is None else each.value
-        rows.append({"column": each.column, "value": value, **_by_class(each.gains)})
-    listed = [*columns("text", column="column", value="value"), *_class_columns(found)]
+        rows.append(
+            {"column": each.column, "value": value, **dict(zip(keys, each.gains, strict=False))}
+        )
+    listed = columns("text", column="column", value="value") + columns("number", **keys)
     text = "Change of the score per unit of a number, or for a category compared with the mean row."
     title = "Coefficients in the units of the columns"
     return [Table("effects", title, listed, rows), Text(text, small=True)]
@@ -173,28 +175,25 @@ def _effects(found: Explanation) -> list[Block]:
 def _support_vectors(found: Explanation) -> list[Block]:
     if not found.deciding:
         return []
-    rows: Rows = []
+    rows, keys = list[dict[str, Any]](), _class_titles(found)
     for each in found.deciding:
         known = list(zip(found.columns, each.values, strict=False))
         shown = [(name, value) for name, value in known[:_SHOWN] if value is not None]
         texts = [f"{name} {_text(found, name, value)}" for name, value in shown]
         row = f"training row {each.number}" if each.row is None else each.row + 1
         what = ", ".join(texts + ["..."] * (len(known) > _SHOWN))
-        rows.append({"row": row, "label": each.label, **_by_class(each.coefficients), "what": what})
-    listed = columns("text", row="row", label="class")
-    listed += _class_columns(found) + columns("text", what="values")
+        rows.append({"row": row, "label": each.label, "what": what})
+        rows[-1] |= dict(zip(keys, each.coefficients, strict=False))
+    listed = columns("text", row="row", label="class") + columns("number", **keys)
+    listed += columns("text", what="values")
     title = "Support vectors with the largest coefficients"
     text = "These rows are hard to classify, and often outliers or mislabeled."
     return [Table("deciding", title, listed, rows), Text(text, small=True)]
 
 
-def _by_class(numbers: list[float]) -> dict[str, float]:
-    return {f"class {place}": value for place, value in enumerate(numbers[:_CLASSES])}
-
-
-def _class_columns(found: Explanation) -> list[tuple[str, str, str]]:
-    labels = enumerate(found.classes[:_CLASSES])
-    return [(f"class {place}", f"for {label}", "number") for place, label in labels]
+def _class_titles(found: Explanation) -> dict[str, str]:
+    """Return a column of a table for each of the first classes."""
+    return {f"class {place}": f"for {each}" for place, each in enumerate(found.classes[:_CLASSES])}
 
 
 def _text(found: Explanation, column: str, value: Any) -> str:

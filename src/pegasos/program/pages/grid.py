@@ -270,7 +270,11 @@ def _replace_lam(points: list[Point]) -> dict[str, str]:
             groups[-1].append(cost)
         else:
             groups.append([cost])
-    costs = {cost: _round(group[len(group) // 2]) for group in groups for cost in group}
+    costs: dict[float, float] = {}
+    for group in groups:
+        middle = group[len(group) // 2]
+        one, two = float(f"{middle:.0e}"), float(f"{middle:.1e}")
+        costs |= dict.fromkeys(group, one if abs(one / middle - 1) < 0.12 else two)
     places = {
         (costs[point.freedom or 0.0], *(each for each in point.values.items() if each[0] != "lam"))
         for point in known
@@ -281,11 +285,6 @@ def _replace_lam(points: list[Point]) -> dict[str, str]:
         point.at.pop("lam", None)
         point.at[COST] = None if point.freedom is None else costs[point.freedom]
     return {COST: "cost, C·K(x, x)"}
-
-
-def _round(cost: float) -> float:
-    rough = float(f"{cost:.0e}")
-    return rough if abs(rough / cost - 1) < 0.12 else float(f"{cost:.1e}")
 
 
 def _replace_kernels(points: list[Point]) -> dict[str, str]:

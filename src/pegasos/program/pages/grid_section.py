@@ -207,10 +207,10 @@ def _format(measure: Measure) -> str:
 # -- lines -----------------------------------------------------------------------------------------
 
 
-def lines(grid: Grid, points: list[Point], along: Axis, other: Axis | None) -> Spec | None:
+def lines(grid: Grid, points: list[Point], along: Axis, other: Axis | None) -> Spec:
     """Return estimates against the numbers of an axis, a line for each value of another axis.
 
-    Bands are one std over folds. None if no line has two points.
+    Bands are one std over folds; at least one line has two points.
     """
     rows: Rows = []
     for point in grid.best_at(points, along, other):
@@ -223,7 +223,7 @@ def lines(grid: Grid, points: list[Point], along: Axis, other: Axis | None) -> S
         row |= {"low": point.estimate - (point.std or 0), "high": point.estimate + (point.std or 0)}
         rows.append({**row, **_texts(point, "test", grid.measure), "setting": point.text})
     if len(rows) <= len({row["yr"] for row in rows}):
-        return None
+        raise ValueError("no parameter of this grid has numbers to draw a curve along.")
     title, values = grid.measure.name, [row["value"] for row in rows]
     at = {"x": vega.quantity("at", along.title, [row["at"] for row in rows])}
     # Errors are compared with no error at all, scores with each other.

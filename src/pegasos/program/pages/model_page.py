@@ -21,16 +21,13 @@ from pegasos.program.pages.page import Page
 from pegasos.program.pages.panel_section import model_panel
 from pegasos.program.pages.reproduction_section import reproduction_blocks
 from pegasos.program.pages.values import cost_text, count, duration, kernel_text, number_text
-from pegasos.program.records.models import LearnerFacts, ModelCard, learner_facts
+from pegasos.program.records.models import ModelCard, learner_facts
 from pegasos.program.records.runs import ErrorCount
 from pegasos.program.scoring import scores_of
 from pegasos.program.tables.dataset import Dataset
 from pegasos.program.tables.row_hashes import hash_rows, split_known
 from pegasos.search.anatomy import anatomy
 from pegasos.search.settings import Setting
-
-#: Rows with their positions in the source, and training rows with theirs.
-_NewRows = tuple[Dataset | None, Any, tuple[Dataset, Any] | None, str]
 
 
 def report_model(
@@ -82,7 +79,16 @@ def report_model(
         from pegasos.program.terminal.reproduction import next_commands
 
         summary.append(Code("Next steps", "\n".join(next_commands(file, source))))
-    summary += [Facts(_facts(found, kernel)), *error_table(errors, "Errors", folded=True)]
+    facts = {
+        "model": found.model,
+        "class": found.learner,
+        "kernel": kernel,
+        "λ": None if found.lam is None else number_text(found.lam) + cost_text(found.cost),
+        found.unit: found.count,
+        "support vectors": found.support_vectors,
+        "relative duality gap": None if found.gap is None else number_text(found.gap),
+    }
+    summary += [Facts(facts), *error_table(errors, "Errors", folded=True)]
     seed = seed if isinstance(seed, int) else None
     again = reproduction_blocks(Setting.of(estimator), command, seed, seconds, versions)
     sections = [
@@ -131,18 +137,6 @@ def _evaluated(
     ]
 
 
-def _facts(facts: LearnerFacts, kernel: str) -> dict[str, Any]:
-    return {
-        "model": facts.model,
-        "class": facts.learner,
-        "kernel": kernel,
-        "λ": None if facts.lam is None else number_text(facts.lam) + cost_text(facts.cost),
-        facts.unit: facts.count,
-        "support vectors": facts.support_vectors,
-        "relative duality gap": None if facts.gap is None else number_text(facts.gap),
-    }
-
-
 def _tiles(errors: dict[str, ErrorCount], card: ModelCard) -> list[Block]:
     """Return the errors on all kinds of rows, training rows last."""
     known = {name: each for name, each in errors.items() if each.error is not None}
@@ -166,7 +160,17 @@ def report_file(path: Path, X: Any, y: Any, facts: dict[str, Any]) -> Page:
     known: dict[str, Any] = {"name": name, "columns": names, "image": card.image}
     known |= {"command": card.command, "seconds": card.seconds, "positive": card.positive}
     given = {**known, **facts}
-    dataset, positions, training, kind = _new_rows(as_dataset(X, y, given), file.rows)
+    dataset, training, positions, kind = as_dataset(X, y, given), None, None, "these rows"
+    if dataset is not None and dataset.y is not None and file.rows is not None:
+        seen = split_known(hash_rows(dataset.X, dataset.y), file.rows)
+        own, new = np.flatnonzero(seen), np.flatnonzero(~seen)
+        if len(own):
+            training = part_of(dataset, own), own
+        if not len(new):
+            kind = "these training rows"
+        else:  # mistakes on training rows say little
+            dataset, positions = part_of(dataset, new), new
+            kind = "the new ones of these rows" if len(own) else "these new rows"
     created = {} if card.created is None else {"date": card.created[:10]}
     return report_model(
         file.estimator,
@@ -178,17 +182,3 @@ def report_file(path: Path, X: Any, y: Any, facts: dict[str, Any]) -> Page:
         versions={**created, **file.versions},
         **{"training": training, **given},
     )
-
-
-def _new_rows(dataset: Dataset | None, trained: Any) -> _NewRows:
-    """Return the rows without training rows, on which mistakes say little, and their name."""
-    if dataset is None or dataset.y is None or trained is None:
-        return dataset, None, None, "these rows"
-    known = split_known(hash_rows(dataset.X, dataset.y), trained)
-    if known.all():
-        return dataset, None, (dataset, np.arange(len(known))), "these training rows"
-    new = np.flatnonzero(~known)
-    if not known.any():
-        return dataset, new, None, "these new rows"
-    own = np.flatnonzero(known)
-    return part_of(dataset, new), new, (part_of(dataset, own), own), "the new ones of these rows"

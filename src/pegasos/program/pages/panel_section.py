@@ -9,9 +9,9 @@ import numpy as np
 
 from pegasos.program.pages import vega
 from pegasos.program.pages.blocks import Block, Chart, Panel, Text
-from pegasos.program.pages.data_section import Images, RowValues
+from pegasos.program.pages.data_section import Images, row_values
 from pegasos.program.pages.grid import Grid
-from pegasos.program.pages.labeled_rows import LabeledRows, dense
+from pegasos.program.pages.labeled_rows import LabeledRows, dense, feature_names
 from pegasos.program.pages.values import unbroken
 from pegasos.program.pages.vega import Spec, either, number, tooltip, word
 from pegasos.program.pages.wording import score_text
@@ -89,34 +89,26 @@ def _panel(
     rows: LabeledRows, kept: dict[str, Any], best: int, settings: dict[str, Any]
 ) -> list[Block]:
     """Return the panel with the rows of all mistakes, and for many classes a chart."""
-    images = Images(rows) if rows.dataset.image is not None else None
-    values = RowValues(rows, sorted(rows.separation.order[:VALUES]))
-    wrong = {each["row"] for cell in kept.values() for each in cell["mistakes"] or ()}
+    dataset, names = rows.dataset, feature_names(rows.dataset)
+    images = None if dataset.image is None else Images(rows)
+    features = sorted(rows.separation.order[:VALUES])
     shown = {}
-    for row in sorted(wrong):
-        known: dict[str, Any] = {"number": rows.number(row), "picture": "", "values": []}
-        shown[str(row)] = known
-        if images is None:
-            known["values"] = values.of(row)
-        else:
-            known["picture"] = images.picture(dense(rows.dataset.X[[row]]))
-    drawn = {}
-    if str(best) in kept:
-        drawn["confusion"] = confusion_chart(kept[str(best)]["confusion"], rows.names)
-    data: dict[str, Any] = {
-        "best": best,
-        "cells": {},
-        "order": [],
-        **settings,
-        "classes": rows.names,
-    }
-    data |= {"kept": kept, "rows": shown, "most": MOST_CLASSES}
-    data |= {"shape": None if images is None else images.shape, "columns": values.columns}
-    panel = Panel(drawn, data, alone=not settings)
-    if not drawn or len(rows.names) <= MOST_CLASSES:
+    for row in sorted({each["row"] for cell in kept.values() for each in cell["mistakes"] or ()}):
+        picture = "" if images is None else images.picture(dense(dataset.X[[row]]))
+        values = row_values(dataset, row, features) if images is None else []
+        shown[str(row)] = {"number": rows.number(row), "picture": picture, "values": values}
+    data: dict[str, Any] = {"best": best, "cells": {}, "order": [], **settings}
+    data |= {"classes": rows.names, "kept": kept, "rows": shown, "most": MOST_CLASSES}
+    data["shape"] = None if images is None else images.shape
+    data["columns"] = [names[j] for j in features]
+    panel = Panel({}, data, alone=not settings)
+    if str(best) not in kept:
+        return [panel]
+    spec = confusion_chart(kept[str(best)]["confusion"], rows.names)
+    if len(rows.names) <= MOST_CLASSES:
+        panel.figures = {"confusion": spec}
         return [panel]
     title = "Confusion matrix" + (" of the choice" if settings else "")
-    spec, panel.figures = drawn["confusion"], {}
     return [Chart("confusion", title, spec, "Color: share of the true class."), panel]
 
 

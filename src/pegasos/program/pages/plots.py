@@ -114,7 +114,14 @@ def curves(
         Name of the parameter of a sweep, by default λ or the number of steps.
     """
     if isinstance(thing, SweepCV):
-        return _altair(_sweep_curves(_grid(thing), along))
+        grid = _grid(thing)
+        family = grid.family_of_choice()
+        axes = axes_of(family)
+        chosen = _known(axes, along) or next((axis for axis in axes if axis.numeric), None)
+        if chosen is None or not chosen.numeric:
+            raise ValueError("no parameter of this grid has numbers to draw a curve along.")
+        other = next((axis for axis in axes if axis is not chosen), None)
+        return _altair(lines(grid, family, chosen, other))
     learner = anatomy(_estimator(thing), fitted=True).learner
     if X is not None:
         return _altair(_staged_errors(thing, learner, X, y))
@@ -192,19 +199,6 @@ def _known(axes: list[Axis], wanted: str | None) -> Axis | None:
             return axis
     names = ", ".join(repr(axis.name) for axis in axes) or "none"
     raise ValueError(f"{wanted!r} is no parameter that varies in this grid; those are {names}.")
-
-
-def _sweep_curves(grid: Grid, wanted: str | None) -> Spec:
-    family = grid.family_of_choice()
-    axes = axes_of(family)
-    along = _known(axes, wanted) or next((axis for axis in axes if axis.numeric), None)
-    spec = None
-    if along is not None and along.numeric:
-        spec = lines(grid, family, along, next((axis for axis in axes if axis is not along), None))
-    if spec is None:
-        without = f": {wanted!r} has none" if wanted else ""
-        raise ValueError(f"no parameter of this grid has numbers to draw a curve along{without}.")
-    return spec
 
 
 def _staged_errors(model: Any, learner: Any, X: Any, y: Any) -> Spec:

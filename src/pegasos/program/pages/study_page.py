@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from typing import Any
 
 from pegasos.program.pages import vega
 from pegasos.program.pages.blocks import (
@@ -177,13 +176,8 @@ def _bars(figure: Figure) -> Spec:
     rows: Rows = [
         {"x": str(row[figure.x]), "y": row[figure.y], "order": order} for order, row in listed
     ]
-    places: dict[str, Any] = {"y": word("x", "order", title=None, axis={"labelLimit": 230})}
-    places["x"] = number("y", title=figure.y, axis={"labelExpr": vega.TICK, "tickCount": 5})
     hints = tooltip(x=figure.x, y=(figure.y, ".4~g"))
-    bars = mark("bar", {**places, "tooltip": hints}, color=vega.CLASSES[0])
-    labels = {**places, "text": number("y", format=".4~g")}
-    text = mark("text", labels, align="left", dx=4, aria=False)
-    return chart(rows, bars, text, height=[20])
+    return vega.bars(rows, "x", "y", hints, ".4~g", [20])
 
 
 def _points(figure: Figure) -> Spec:

@@ -8,7 +8,7 @@ from pegasos.program.pages.error_section import error_table, error_tile, figure_
 from pegasos.program.pages.grid import Grid
 from pegasos.program.pages.values import count
 from pegasos.program.pages.wording import score_text
-from pegasos.program.records.runs import OUT_OF_FOLD, CellRecord, SearchRecord, TuneRecord
+from pegasos.program.records.runs import OUT_OF_FOLD, SearchRecord, TuneRecord
 from pegasos.program.tables.dataset import Dataset
 from pegasos.program.terminal.reproduction import next_commands
 
@@ -26,7 +26,21 @@ def summary_blocks(record: SearchRecord, grid: Grid, dataset: Dataset | None) ->
     blocks += [Tiles(_tiles(record, grid)), _next(record)]
     blocks += [Text(line) for line in wording.probability_words(measure, record.cells)]
     blocks += [Text(str(advice), warning=True) for advice in record.advice]
-    blocks += [*_simplest(grid), *_decision(record), *_unconverged(record.cells)]
+    if grid.simplest != grid.best:
+        point = next(point for point in grid.points if point.number == grid.simplest)
+        how = "Simplest setting within one standard error of the choice"
+        value = score_text(point.value, measure)
+        blocks.append(Text(f"{how} (larger λ, wider kernel, fewer terms): {point.text} ({value})."))
+    blocks += _decision(record)
+    limits = [(cell, cell.setting.declaration.tolerance) for cell in record.cells]
+    late = sum(
+        cell.gap > float(cell.setting.get(name))
+        for cell, name in limits
+        if name is not None and cell.gap is not None
+    )
+    if late:
+        text = f"{late} of {count(len(record.cells), 'setting')} did not reach their tolerance."
+        blocks.append(Text(f"{text} Raise --epochs or --tol.", warning=True))
     refitted = record.decision is not None and record.decision.refitted
     title = "Errors of the choice" + (" before the refit on all rows" if refitted else "")
     blocks += error_table(record.errors, title)
@@ -65,15 +79,6 @@ def _tiles(record: SearchRecord, grid: Grid) -> list[Tile]:
     return [*tiles, (name, score_text(best.value, measure), remark, None)]
 
 
-def _simplest(grid: Grid) -> list[Block]:
-    if grid.simplest == grid.best:
-        return []
-    point = next(point for point in grid.points if point.number == grid.simplest)
-    value = score_text(point.value, grid.measure)
-    how = "Simplest setting within one standard error of the choice"
-    return [Text(f"{how} (larger λ, wider kernel, fewer terms): {point.text} ({value}).")]
-
-
 def _decision(record: SearchRecord) -> list[Block]:
     """Return how the choice was made, and which rows the saved model was trained on."""
     if record.decision is None:
@@ -83,17 +88,6 @@ def _decision(record: SearchRecord) -> list[Block]:
     known = record.decision.fitted_rows if is_whole else record.training_rows
     lines = wording.decision_words(record.decision, record.folds, known, record.cells)
     return [Text(line, warning=line.startswith("Time limit")) for line in lines]
-
-
-def _unconverged(cells: list[CellRecord]) -> list[Block]:
-    """Return a warning about settings whose mean duality gap exceeds their tolerance."""
-    late = 0
-    for cell in cells:
-        name = cell.setting.declaration.tolerance
-        if name is not None and cell.gap is not None:
-            late += cell.gap > float(cell.setting.get(name))
-    text = f"{late} of {count(len(cells), 'setting')} did not reach their tolerance."
-    return [Text(f"{text} Raise --epochs or --tol.", warning=True)] if late else []
 
 
 def _next(record: SearchRecord) -> Block:

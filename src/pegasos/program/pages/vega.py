@@ -117,6 +117,16 @@ def mark(kind: str, encoding: Spec, **more: Any) -> Spec:
     return {"mark": {"type": kind, **more}, "encoding": encoding}
 
 
+def bars(rows: Rows, name: str, value: str, hints: list[Spec], form: str, height: Any) -> Spec:
+    """Return bars in the order of the rows' `order`, with names beside and numbers at the ends."""
+    title = next(hint["title"] for hint in hints if hint["field"] == value)
+    places = {"y": word(name, "order", title=None, axis={"labelLimit": 230})}
+    places["x"] = number(value, title=title, axis={"labelExpr": TICK, "tickCount": 5})
+    texts = {**places, "text": number(value, format=form)}
+    drawn = mark("bar", {**places, "tooltip": hints}, color=BLUE)
+    return chart(rows, drawn, mark("text", texts, align="left", dx=4, aria=False), height=height)
+
+
 def heatmap(
     rows: Rows, places: Spec, color: Spec, ink: Spec, label: Spec | None, *over: Spec, **more: Any
 ) -> Spec:

@@ -89,9 +89,16 @@ def from_json(kind: Any, value: Any, where: str) -> Any:
     if origin is dict and isinstance(value, dict):
         return {name: from_json(inner[1], each, where) for name, each in value.items()}
     if kind is Setting and isinstance(value, dict):
-        return _setting(value, where)
-    if dataclasses.is_dataclass(kind) and isinstance(value, dict):
-        return _record(kind, value, where)
+        try:
+            return Setting.from_json(value)
+        except (TypeError, LookupError, ValueError, AttributeError) as error:
+            raise OtherVersion(where, f"a setting that is not known: {error}") from None
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind) and isinstance(value, dict):
+        fields = _fields(kind)
+        missing = [name for name in fields if name not in value]
+        if missing:
+            raise OtherVersion(where, f"{kind.__name__} without {missing[0]!r}")
+        return kind(**{name: from_json(hint, value[name], where) for name, hint in fields.items()})
     if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
         with contextlib.suppress(OverflowError):  # an integer of hundreds of digits
             return float(value)
@@ -110,21 +117,6 @@ def _fields(kind: Any) -> dict[str, Any]:
     """
     hints = typing.get_type_hints(kind)
     return {each.name: hints[each.name] for each in dataclasses.fields(kind)}
-
-
-def _record(kind: Any, value: dict[str, Any], where: str) -> Any:
-    fields = _fields(kind)
-    missing = [name for name in fields if name not in value]
-    if missing:
-        raise OtherVersion(where, f"{kind.__name__} without {missing[0]!r}")
-    return kind(**{name: from_json(hint, value[name], where) for name, hint in fields.items()})
-
-
-def _setting(value: dict[str, Any], where: str) -> Setting:
-    try:
-        return Setting.from_json(value)
-    except (TypeError, LookupError, ValueError, AttributeError) as error:
-        raise OtherVersion(where, f"a setting that is not known: {error}") from None
 
 
 def save(path: str | Path, record: Any) -> Path:
