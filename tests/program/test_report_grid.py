@@ -14,7 +14,7 @@ from pegasos import SDCA, TwoStageSearchCV
 from pegasos.kernels import Gaussian, Polynomial
 from pegasos.metrics import Measure, measure_of
 from pegasos.program.pages import report
-from pegasos.program.pages.grid import Grid, axes_of, points_of, view
+from pegasos.program.pages.grid import NO_AXIS, Grid, axes_of, points_of, view
 from pegasos.program.pages.grid_section import color_scale, grid_blocks, lines
 from pegasos.program.records.runs import CellRecord
 from pegasos.program.tables.dataset import Dataset
@@ -52,7 +52,7 @@ def test_lam_stands_down_and_other_numbers_across():
     many = [cell.setting for cell in fake(100).cells if cell.setting.lam > 1e-3]
     across, down = view(axes_of(grid_of(many).points))
     assert (across.name, down.name) == ("lam", "n_iter")  # ten steps would be many columns
-    assert view(axes_of(grid_of(many[:1]).points)) == (None, None)
+    assert view(axes_of(grid_of(many[:1]).points)) == (NO_AXIS, NO_AXIS)
 
 
 def test_a_place_shows_the_best_over_all_other_parameters():
@@ -104,7 +104,9 @@ def test_variants_with_a_preparation_of_their_own_join_the_family_that_they_vary
     robust = replace(cells[0].setting, preparation=(("scale", "robust"),))
     variant = replace(cells[0], number=4, stage=3, setting=robust)
     grid = Grid(points_of([*cells, variant]), measure_of(None), 0, 0)
-    assert [[point.number for point in family] for family in grid.families()] == [[0, 1, 2, 3, 4]]
+    assert [[point.cell.number for point in family] for family in grid.families()] == [
+        [0, 1, 2, 3, 4]
+    ]
     (rows,) = heat_rows(grid).values()
     assert {row["cell"] for row in rows} == {0, 1, 2, 3}
 

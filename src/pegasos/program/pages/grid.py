@@ -13,7 +13,6 @@ from pegasos.metrics import Measure
 from pegasos.program.pages import values as texts
 from pegasos.program.pages.values import cost_text, is_number, named_values, value_text
 from pegasos.program.records.runs import CellRecord, SearchRecord, best_of_families, is_sampled
-from pegasos.program.terminal.reproduction import command_line
 
 #: Axis that replaces λ if each kernel has its own λ: the dimensionless cost C·K(x, x).
 COST = "cost"
@@ -27,8 +26,7 @@ class Point:
     """Cell with its parameters (`values`) and its coordinates on the axes of a heatmap (`at`).
 
     `estimate` and `std` come from rows that all cells of the grid share. `freedom` is C times a
-    typical K(x, x), which is comparable between kernels. `command` trains the cell; it is None if
-    no options express it.
+    typical K(x, x), which is comparable between kernels.
     """
 
     cell: CellRecord
@@ -36,18 +34,7 @@ class Point:
     estimate: float | None = None
     std: float | None = None
     freedom: float | None = None
-    command: str | None = None
     at: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def number(self) -> int:
-        """Number of the cell."""
-        return self.cell.number
-
-    @property
-    def value(self) -> float | None:
-        """Value of the metric on the rows of the cell's last stage."""
-        return self.cell.value
 
     @property
     def in_grid(self) -> bool:
@@ -75,18 +62,18 @@ class Axis:
         return all(value is None or is_number(value) for value in self.values)
 
 
-def points_of(
-    cells: list[CellRecord],
-    commands: Sequence[str | None] = (),
-    typical: Sequence[float | None] = (),
-) -> list[Point]:
+#: Axis with one place, for grids of fewer than two parameters.
+NO_AXIS = Axis("", "", [None], [""])
+
+
+def points_of(cells: list[CellRecord], typical: Sequence[float | None] = ()) -> list[Point]:
     """Return the points of cells; `typical` is K(x, x) of typical rows, if it is known."""
     named, sampled = named_values([cell.setting for cell in cells]), is_sampled(cells)
     points = []
-    for cell, values, command, own in itertools.zip_longest(cells, named, commands, typical):
+    for cell, values, own in itertools.zip_longest(cells, named, typical):
         freedom = None if own is None or cell.cost is None else own * cell.cost
         found = (cell.first, cell.first_deviation) if sampled else (cell.value, cell.deviation)
-        points.append(Point(cell, values, *found, freedom, command))
+        points.append(Point(cell, values, *found, freedom))
     return points
 
 
@@ -100,20 +87,14 @@ class Grid:
     simplest: int
 
     @classmethod
-    def of(
-        cls, record: SearchRecord, options: Sequence[str] = (), typical: Sequence[float | None] = ()
-    ) -> Grid:
-        """Return the grid of a search; `options` are repeated on every command line."""
-        commands = [
-            command_line(cell.setting, record.source, record.seed, options) for cell in record.cells
-        ]
-        points = points_of(record.cells, commands, typical)
-        return cls(points, record.measure, record.best, record.simplest)
+    def of(cls, record: SearchRecord, typical: Sequence[float | None] = ()) -> Grid:
+        """Return the grid of a search."""
+        return cls(points_of(record.cells, typical), record.measure, record.best, record.simplest)
 
     @property
     def choice(self) -> Point:
         """Point of the chosen setting."""
-        return next(point for point in self.points if point.number == self.best)
+        return next(point for point in self.points if point.cell.number == self.best)
 
     @property
     def standard_error(self) -> float:
@@ -164,12 +145,12 @@ class Grid:
                 shown.append(text if name == "model" else f"{name} {text}")
         return ", ".join(shown) or "All settings"
 
-    def best_at(self, points: list[Point], *axes: Axis | None) -> list[Point]:
+    def best_at(self, points: list[Point], *axes: Axis) -> list[Point]:
         """Return the best point of the grid at each place of some axes; the choice comes first."""
 
         def value(point: Point) -> float:
             worst = math.inf if self.measure.least else -math.inf
-            if point.number == self.best:
+            if point.cell.number == self.best:
                 return -worst
             return worst if point.estimate is None else point.estimate
 
@@ -177,9 +158,9 @@ class Grid:
         return best_of_families(known, lambda point: place(point, axes), value, self.measure.least)
 
 
-def place(point: Point, axes: Sequence[Axis | None]) -> tuple[Any, ...]:
+def place(point: Point, axes: Sequence[Axis]) -> tuple[Any, ...]:
     """Return the coordinates of a point on some axes."""
-    return tuple(point.at.get(axis.name) for axis in axes if axis is not None)
+    return tuple(point.at.get(axis.name) for axis in axes)
 
 
 # -- axes ------------------------------------------------------------------------------------------
@@ -217,10 +198,10 @@ def axes_of(points: list[Point]) -> list[Axis]:
     return sorted(found, key=rank)
 
 
-def view(axes: list[Axis]) -> tuple[Axis | None, Axis | None]:
+def view(axes: list[Axis]) -> tuple[Axis, Axis]:
     """Return the axes across and down: λ down, unless that means many columns."""
-    down, across, *_ = [*axes, None, None]
-    if across is not None and down is not None and len(across.values) > max(8, len(down.values)):
+    down, across, *_ = [*axes, NO_AXIS, NO_AXIS]
+    if len(across.values) > max(8, len(down.values)):
         return down, across
     return across, down
 

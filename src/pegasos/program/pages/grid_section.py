@@ -40,7 +40,9 @@ def grid_blocks(grid: Grid, clickable: bool) -> list[Block]:
         best = [grid.choice if grid.choice in each else grid.best_at(each)[0] for each in families]
         blocks.append(_cell_table(grid, best, "families", "The best of each family", clickable))
     sign = 1 if grid.measure.least else -1
-    ranked = sorted(grid.points, key=lambda p: math.inf if p.value is None else sign * p.value)
+    ranked = sorted(
+        grid.points, key=lambda p: math.inf if p.cell.value is None else sign * p.cell.value
+    )
     title = "All settings"
     if len(ranked) > MOST_ROWS:
         title = f"The best {MOST_ROWS} of {len(ranked)} settings"
@@ -55,7 +57,7 @@ def _remark(grid: Grid, clickable: bool) -> str:
         where += " of stage 1, on rows that all settings share"
     parts = [f"{grid.measure.name.capitalize()}{unit}, {where}.", "Red frame: the choice."]
     if not grid.choice.in_grid:
-        value = score_text(grid.choice.value, grid.measure)
+        value = score_text(grid.choice.cell.value, grid.measure)
         parts[-1] = f"Red frame: the setting of which the choice is a variation ({value})."
     if grid.simplest != grid.best:
         parts.append("Orange frame: the simplest setting within one standard error of it.")
@@ -98,7 +100,7 @@ def _cell_table(grid: Grid, points: list[Point], name: str, title: str, clickabl
 
 
 def _row(point: Point) -> dict[str, Any]:
-    cell, row = point.cell, dict[str, Any](cell=point.number)
+    cell, row = point.cell, dict[str, Any](cell=point.cell.number)
     for name, value in point.values.items():
         is_plain = value is None or is_number(value)
         row[f"p {name}"] = value if is_plain else value_text(value)
@@ -128,29 +130,31 @@ def color_scale(grid: Grid, part: str = "test") -> Spec:
     return {"type": kind, "domain": domain, "scheme": "viridis", "reverse": grid.measure.least}
 
 
-def heatmap(
-    grid: Grid, points: list[Point], across: Axis | None, down: Axis | None, part: str = "test"
-) -> Spec:
+def heatmap(grid: Grid, points: list[Point], across: Axis, down: Axis, part: str = "test") -> Spec:
     """Return the heatmap of settings over two axes, with the choice in a red frame."""
     scale, rows, axes = color_scale(grid, part), [], (across, down)
     marks = {
         place(point, axes): name
         for number, name in ((grid.simplest, "one standard error"), (grid.best, "choice"))
         for point in points
-        if point.number == number
+        if point.cell.number == number
     }
     second = {place(point, axes) for point in points if point.cell.stage > 1}
     for point in grid.best_at(points, *axes):
         at = place(point, axes)
-        row = {"cell": point.number, "setting": point.text, **_texts(point, part, grid.measure)}
+        row = {
+            "cell": point.cell.number,
+            "setting": point.text,
+            **_texts(point, part, grid.measure),
+        }
         row["mark"] = row["note"] = marks.get(at, "")
-        if row["mark"] == "choice" and point.number != grid.best:
+        if row["mark"] == "choice" and point.cell.number != grid.best:
             row["note"] = f"choice, a variation of this one: {grid.choice.text}"
         row["label"] += "*" if at in second and row["label"] else ""
         row["dark"] = row["value"] is not None and vega.shade(row["value"], scale) > vega.DARK
         for axis, name in ((across, "x"), (down, "y")):
-            order = 0 if axis is None else axis.values.index(point.at.get(axis.name))
-            row |= {name: "" if axis is None else axis.labels[order], f"{name}r": order}
+            order = axis.values.index(point.at.get(axis.name))
+            row |= {name: axis.labels[order], f"{name}r": order}
         rows.append(row)
     return _heat_layers(rows, across, down, grid.measure, scale)
 
@@ -169,17 +173,14 @@ def _texts(point: Point, part: str, measure: Measure) -> dict[str, Any]:
     return {"value": rounded, "label": label, "shown": score_text(value, measure), "spread": spread}
 
 
-def _heat_layers(
-    rows: Rows, across: Axis | None, down: Axis | None, measure: Measure, scale: Spec
-) -> Spec:
+def _heat_layers(rows: Rows, across: Axis, down: Axis, measure: Measure, scale: Spec) -> Spec:
     """Return rectangles, frames and numbers."""
     many = len({row["xr"] for row in rows})
     width = next(step for most, step in _COLUMN if many <= most)
     tilted = many > 1 and 6.2 * max((len(row["x"]) for row in rows), default=0) > width
     angle = {"labelAngle": -40 if tilted else 0, "labelLimit": 180}
-    x = word("x", "xr", title=None if across is None else across.title, axis=angle)
-    title = None if down is None else down.title
-    places = {"x": x, "y": word("y", "yr", title=title, axis={"labelLimit": 230})}
+    x = word("x", "xr", title=across.title, axis=angle)
+    places = {"x": x, "y": word("y", "yr", title=down.title, axis={"labelLimit": 230})}
     hints = _hints(measure)
     hints["tooltip"] += tooltip(note="note")
     legend = {"orient": "top", "gradientLength": 130, "gradientThickness": 8}
@@ -207,19 +208,17 @@ def _format(measure: Measure) -> str:
 # -- lines -----------------------------------------------------------------------------------------
 
 
-def lines(grid: Grid, points: list[Point], along: Axis, other: Axis | None) -> Spec:
+def lines(grid: Grid, points: list[Point], along: Axis, other: Axis) -> Spec:
     """Return estimates against the numbers of an axis, a line for each value of another axis.
 
     Bands are one std over folds; at least one line has two points.
     """
     rows: Rows = []
     for point in grid.best_at(points, along, other):
-        at, order = point.at.get(along.name), 0
+        at, order = point.at.get(along.name), other.values.index(point.at.get(other.name))
         if at is None or point.estimate is None:
             continue
-        if other is not None:
-            order = other.values.index(point.at.get(other.name))
-        row = {"at": at, "y": "" if other is None else other.labels[order], "yr": order}
+        row = {"at": at, "y": other.labels[order], "yr": order}
         row |= {"low": point.estimate - (point.std or 0), "high": point.estimate + (point.std or 0)}
         rows.append({**row, **_texts(point, "test", grid.measure), "setting": point.text})
     if len(rows) <= len({row["yr"] for row in rows}):
@@ -233,9 +232,7 @@ def lines(grid: Grid, points: list[Point], along: Axis, other: Axis | None) -> S
         for row in rows:
             row["low"] = max(row["low"], row["value"] / 10)
     legend = {"symbolType": "stroke", "labelLimit": 230, "columns": 1}
-    named: Spec = {"title": None, "legend": None}
-    if other is not None:
-        named = {"title": other.title, "legend": legend}
+    named: Spec = {"title": other.title, "legend": legend if len(other.values) > 1 else None}
     at["color"] = word("y", "yr", scale={"scheme": "viridis"}, **named)
     band = {**at, "y": number("low", title=title), "y2": {"field": "high"}}
     layers = [

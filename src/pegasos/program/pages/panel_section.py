@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from pegasos.program.pages.values import unbroken
 from pegasos.program.pages.vega import Spec, either, number, tooltip, word
 from pegasos.program.pages.wording import score_text
 from pegasos.program.records.runs import SearchRecord, best_of_families
+from pegasos.program.terminal.reproduction import command_line
 
 Array = np.ndarray[Any, Any]
 
@@ -36,11 +38,13 @@ def model_panel(rows: LabeledRows, predicted: Array, scores: Array | None) -> li
     return _panel(rows, kept, 0, {})
 
 
-def search_panel(record: SearchRecord, grid: Grid, search: Any, rows: LabeledRows) -> list[Block]:
+def search_panel(
+    record: SearchRecord, grid: Grid, search: Any, rows: LabeledRows, options: Sequence[str]
+) -> list[Block]:
     """Return the panel of a search: confusion matrices of as many settings as the page can hold.
 
     Mistakes are kept of the leading settings only: the choice, the simplest, and the best ones,
-    of each model and kernel first.
+    of each model and kernel first. `options` are repeated on every command line.
     """
     codes, measure, labels = rows.codes, record.measure, search.labels_
     cells, families = (
@@ -73,11 +77,13 @@ def search_panel(record: SearchRecord, grid: Grid, search: Any, rows: LabeledRow
         kept[str(place)] = {"confusion": flat, "mistakes": mistakes}
     shown = {}
     for point in grid.points:
-        value = f"{measure.name} {score_text(point.value, measure)}"
+        value = f"{measure.name} {score_text(point.cell.value, measure)}"
         if point.cell.deviation is not None:
             value += f" ± {score_text(point.cell.deviation, measure)} (std over folds)"
-        known = {"setting": point.text, "value": unbroken(value), "command": point.command}
-        shown[str(point.number)] = known
+        known: dict[str, Any] = {"setting": point.text, "value": unbroken(value)}
+        setting = point.cell.setting
+        known["command"] = command_line(setting, record.source, record.seed, options)
+        shown[str(point.cell.number)] = known
     order = [cell.number for cell in cells if str(cell.number) in kept][:MOST_LISTED]
     blocks = _panel(rows, kept, record.best, {"cells": shown, "order": order})
     if record.threshold is None:

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from pegasos.program.pages.boundary_section import boundary_chart, find_boundary
 from pegasos.program.pages.decision_section import model_rates, rate_charts, search_rates
-from pegasos.program.pages.grid import Axis, Grid, axes_of, view
+from pegasos.program.pages.grid import NO_AXIS, Axis, Grid, axes_of, view
 from pegasos.program.pages.grid_section import heatmap as grid_heatmap
 from pegasos.program.pages.grid_section import lines
 from pegasos.program.pages.labeled_rows import LabeledRows, as_dataset
@@ -120,7 +120,7 @@ def curves(
         chosen = _known(axes, along) or next((axis for axis in axes if axis.numeric), None)
         if chosen is None or not chosen.numeric:
             raise ValueError("no parameter of this grid has numbers to draw a curve along.")
-        other = next((axis for axis in axes if axis is not chosen), None)
+        other = next((axis for axis in axes if axis is not chosen), NO_AXIS)
         return _altair(lines(grid, family, chosen, other))
     learner = anatomy(_estimator(thing), fitted=True).learner
     if X is not None:

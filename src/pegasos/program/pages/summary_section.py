@@ -27,9 +27,9 @@ def summary_blocks(record: SearchRecord, grid: Grid, dataset: Dataset | None) ->
     blocks += [Text(line) for line in wording.probability_words(measure, record.cells)]
     blocks += [Text(str(advice), warning=True) for advice in record.advice]
     if grid.simplest != grid.best:
-        point = next(point for point in grid.points if point.number == grid.simplest)
+        point = next(point for point in grid.points if point.cell.number == grid.simplest)
         how = "Simplest setting within one standard error of the choice"
-        value = score_text(point.value, measure)
+        value = score_text(point.cell.value, measure)
         blocks.append(Text(f"{how} (larger λ, wider kernel, fewer terms): {point.text} ({value})."))
     blocks += _decision(record)
     limits = [(cell, cell.setting.declaration.tolerance) for cell in record.cells]

@@ -60,11 +60,11 @@ def search_page(
             known: dict[str, Any] = {"metric": record.measure.name}
             known["positive"] = search.positive_class()
             found = explain_rows(model, test, training=training, **known)
-    grid = Grid.of(record, options, typical)
+    grid = Grid.of(record, typical)
     text = "No confusion matrix: no rows were given. Use pegasos.report(sweep, X, y)."
     panel: list[Block] = [] if search is None else [Text(text, small=True)]
     if rows is not None:
-        panel = search_panel(record, grid, search, rows)
+        panel = search_panel(record, grid, search, rows, options)
     rates = None if search is None else search_rates(search, record.threshold)
     where = "Out-of-fold scores: each row by a model that was not trained on it."
     decisions = decision_blocks(record.calibration, record.threshold, rates, where)
