@@ -27,7 +27,6 @@ from pegasos.search.anatomy import anatomy
 
 Array = np.ndarray[Any, Any]
 
-
 SCALES = ("none", "normalize", "standardize", "robust")
 #: A tail is heavy if values are further from the median than this number of interquartile ranges;
 #: values of normal distributions stay within 4.
@@ -43,11 +42,9 @@ class Recipe:
 
     def weights_of(self, dataset: Dataset) -> dict[str, Array]:
         """Return the sample weights of a dataset, if any, as keyword arguments of `fit`."""
-        return (
-            {}
-            if dataset.weights is None
-            else {anatomy(self.estimator).weight_name: dataset.weights}
-        )
+        if dataset.weights is None:
+            return {}
+        return {anatomy(self.estimator).weight_name: dataset.weights}
 
 
 def make_recipe(
@@ -73,11 +70,9 @@ def make_recipe(
     if drop_outliers is None:
         return Recipe(Pipeline([*encode, *inner]), "")
     drop = DropOutliers(Pipeline(inner), threshold=drop_outliers, columns=_numbers(dataset))
-    return (
-        Recipe(Pipeline([*encode, ("drop", drop)]), "drop__estimator__")
-        if encode
-        else Recipe(drop, "estimator__")
-    )
+    if not encode:
+        return Recipe(drop, "estimator__")
+    return Recipe(Pipeline([*encode, ("drop", drop)]), "drop__estimator__")
 
 
 def learned_rows(dataset: Dataset, drop_outliers: float | None = None) -> int:
@@ -90,22 +85,23 @@ def learned_rows(dataset: Dataset, drop_outliers: float | None = None) -> int:
 
 def _numbers(dataset: Dataset) -> tuple[int, ...] | None:
     """Return the positions of numeric columns in encoded rows; None if nothing is encoded."""
-    return (
-        tuple(range(sum(column.kind != TEXT for column in dataset.columns)))
-        if dataset.has_frame
-        else None
-    )
+    if not dataset.has_frame:
+        return None
+    return tuple(range(sum(column.kind != TEXT for column in dataset.columns)))
 
 
 def check_expansion(dataset: Dataset, degree: int | None) -> None:
     """Refuse an expansion that memory cannot hold, before it is tried."""
+    if degree is None or sparse.issparse(dataset.X):
+        return
     width = len(dataset.columns)
-    expanded = math.comb(width + (degree or 1), width) - 1
+    expanded = math.comb(width + degree, width) - 1
     needed = 8 * expanded * len(dataset)
-    if degree is not None and not _is_sparse(dataset) and needed > total_bytes() // 2:
+    if needed > total_bytes() // 2:
         raise ValueError(
-            f"degree {degree} of {width} features makes {expanded:,} columns, {needed / 1e9:,.1f} GB for {len(dataset)} rows, "
-            f"more than half of the memory: use a lower degree, or the kernel polynomial:{degree}, which needs none of them."
+            f"degree {degree} of {width} features makes {expanded:,} columns, {needed / 1e9:,.1f} "
+            f"GB for {len(dataset)} rows, more than half of the memory: use a lower degree, or the "
+            f"kernel polynomial:{degree}, which needs none of them."
         )
 
 
@@ -117,11 +113,9 @@ def make_encoder(dataset: Dataset) -> ColumnTransformer:
     """
     numbers = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
     words = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    kinds = (("numbers", numbers, False), ("words", words, True))
-    parts = [
-        (name, part, [c.name for c in dataset.columns if (c.kind == TEXT) is text])
-        for name, part, text in kinds
-    ]
+    named = [column.name for column in dataset.columns if column.kind != TEXT]
+    texts = [column.name for column in dataset.columns if column.kind == TEXT]
+    parts = [("numbers", numbers, named), ("words", words, texts)]
     return ColumnTransformer([part for part in parts if part[2]], sparse_threshold=0)
 
 
@@ -136,7 +130,7 @@ def chosen_scale(dataset: Dataset, scale: str = "auto") -> str:
         return scale
     if holds_pixels(dataset.X):
         return "normalize"
-    return "none" if dataset.image is not None or _is_sparse(dataset) else "standardize"
+    return "none" if dataset.image is not None or sparse.issparse(dataset.X) else "standardize"
 
 
 def scale_words(scale: str, asked: str) -> str:
@@ -145,24 +139,21 @@ def scale_words(scale: str, asked: str) -> str:
     return f"scale: {scale}{' (the columns are pixels, scaled to 0..1)' if pixels else ''}"
 
 
-def _is_sparse(dataset: Dataset) -> bool:
-    return bool(sparse.issparse(dataset.X))
-
-
 def make_scaler(dataset: Dataset, scale: str) -> Any:
     """Return the step that scales numeric columns, but not one-hot or indicator columns."""
     chosen = chosen_scale(dataset, scale)
     if chosen not in SCALES:
         raise ValueError(f"scale must be {', '.join(SCALES)}, got {scale!r}.")
-    if chosen in ("normalize", "robust") and _is_sparse(dataset):
+    if chosen in ("normalize", "robust") and sparse.issparse(dataset.X):
         raise ValueError(
-            f"{chosen} would fill a sparse table with numbers: use standardize (divides by the std only) or none."
+            f"{chosen} would fill a sparse table with numbers: "
+            "use standardize (divides by the std only) or none."
         )
     numbers = _numbers(dataset)
     if chosen == "none" or numbers == ():
         return "passthrough"
     scalers = {"normalize": MinMaxScaler(), "robust": RobustScaler()}
-    scaler = scalers.get(chosen) or StandardScaler(with_mean=not _is_sparse(dataset))
+    scaler = scalers.get(chosen) or StandardScaler(with_mean=not sparse.issparse(dataset.X))
     if numbers is None:
         return scaler
     return ColumnTransformer([("numbers", scaler, list(numbers))], remainder="passthrough")
@@ -170,7 +161,7 @@ def make_scaler(dataset: Dataset, scale: str) -> Any:
 
 def has_heavy_tails(dataset: Dataset) -> bool:
     """Return whether a numeric column has values beyond `HEAVY` interquartile ranges."""
-    if chosen_scale(dataset) != "standardize" or _is_sparse(dataset):
+    if chosen_scale(dataset) != "standardize" or sparse.issparse(dataset.X):
         return False
     X, numbers = dataset.X, _numbers(dataset)
     if dataset.has_frame:
@@ -187,8 +178,6 @@ def scaler_of(step: Any) -> Any:
 
 def expansion(degree: int | None) -> Any:
     """Return the step that adds all products of features up to a degree."""
-    return (
-        "passthrough"
-        if degree is None or degree == 1
-        else PolynomialFeatures(degree, include_bias=False)
-    )
+    if degree is None or degree == 1:
+        return "passthrough"
+    return PolynomialFeatures(degree, include_bias=False)

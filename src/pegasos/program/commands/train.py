@@ -77,23 +77,23 @@ def command(
         if (why := why_not_in_passes(learning, model)) is not None:
             raise UsageError(f"--cluster and --workers of train: {why}.")
         check_cluster(where)
-    table = open_table(data, reading, running)
-    plan = "it is learned in passes over a file of prepared rows"
-    table.scan(learning, plan, SEARCH_ROWS, model)
-    landmarks = asked["landmarks"]
-    rows, _ = table.search_rows
-    count = table.training_rows
-    if learning.drop_outliers is not None:
-        count = learned_rows(rows, learning.drop_outliers)
-    settings = option_values.single(option_values.grids(learning, count, table.classes))
-    nystroem = None
-    if landmarks is not None:
-        kernel = settings.pop("kernel", "gaussian")
-        nystroem = Nystroem(kernel, landmarks, memory=running.memory, random_state=running.seed)
-    learner = make_learner(model, {**settings, "seed": running.seed, "memory": running.memory})
-    steps = Steps(learning.scale, asked["expand"], learning.drop_outliers, nystroem)
-    console.say(scale_words(chosen_scale(rows, learning.scale), learning.scale))
     with cluster_of(where, running.memory) as cluster:
+        table = open_table(data, reading, running)
+        plan = "it is learned in passes over a file of prepared rows"
+        table.scan(learning, plan, SEARCH_ROWS, model)
+        landmarks = asked["landmarks"]
+        rows, _ = table.search_rows
+        count = table.training_rows
+        if learning.drop_outliers is not None:
+            count = learned_rows(rows, learning.drop_outliers)
+        settings = option_values.single(option_values.grids(learning, count, table.classes))
+        nystroem = None
+        if landmarks is not None:
+            kernel = settings.pop("kernel", "gaussian")
+            nystroem = Nystroem(kernel, landmarks, memory=running.memory, random_state=running.seed)
+        learner = make_learner(model, {**settings, "seed": running.seed, "memory": running.memory})
+        steps = Steps(learning.scale, asked["expand"], learning.drop_outliers, nystroem)
+        console.say(scale_words(chosen_scale(rows, learning.scale), learning.scale))
         found = table.fit(learner, steps, cluster)
     seconds = round(time.perf_counter() - begin, 2)
     table.save(found, path, seconds=seconds)

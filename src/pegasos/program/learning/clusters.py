@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
 import os
@@ -28,7 +27,7 @@ _MOST_WORKERS = 1000
 
 
 def check_cluster(options: ClusterOptions) -> None:
-    """Refuse wrong options and addresses without a scheduler, before any work is done."""
+    """Refuse options that contradict each other."""
     if options.cluster is not None and options.workers is not None:
         raise UsageError(
             "give --cluster (one that is running) or --workers (some for this command), not both."
@@ -36,27 +35,6 @@ def check_cluster(options: ClusterOptions) -> None:
     if options.workers is not None and options.workers > _MOST_WORKERS:
         most = f"at most {_MOST_WORKERS:,}; got {options.workers:,}"
         raise UsageError(f"--workers starts processes on this machine, {most}.")
-    if options.cluster is None:
-        return
-    try:
-        with console.working("looking for the cluster"):
-            asyncio.run(_call(options.cluster))
-    except (OSError, ValueError, TypeError, AttributeError) as error:
-        raise _no_answer(options.cluster) from error
-
-
-async def _call(address: str) -> None:
-    from distributed.comm.core import connect
-    from distributed.security import Security
-
-    given = Security().get_connection_args("client")
-    comm = await connect(address, timeout=_ANSWER_SECONDS, **given)
-    await comm.close()
-
-
-def _no_answer(address: str) -> ConnectionError:
-    remedy = "start one with `dask scheduler`, or use --workers N"
-    return ConnectionError(f"no Dask scheduler answers at {plain(address)}: {remedy}.")
 
 
 @contextlib.contextmanager
@@ -113,9 +91,12 @@ def _client(options: ClusterOptions) -> Iterator[Any]:
                 )
             stack.callback(_end, where)
         try:
-            client = Client(where, timeout=_ANSWER_SECONDS, set_as_default=False)
-        except OSError as error:
-            raise _no_answer(options.cluster or "this machine") from error
+            with console.working("looking for the cluster"):
+                client = Client(where, timeout=_ANSWER_SECONDS, set_as_default=False)
+        except (OSError, ValueError, TypeError, AttributeError) as error:
+            address = plain(options.cluster or "this machine")
+            remedy = "start one with `dask scheduler`, or use --workers N"
+            raise ConnectionError(f"no Dask scheduler answers at {address}: {remedy}.") from error
         stack.callback(_close, client)
         yield client
 

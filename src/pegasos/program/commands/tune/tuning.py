@@ -13,7 +13,7 @@ from pegasos.program.files import only_one, resumable
 from pegasos.program.grids import SEARCH_ROWS
 from pegasos.program.learning import open_table
 from pegasos.program.learning.clusters import check_cluster, cluster_of
-from pegasos.program.learning.tables import Choice, Learned, TrainingTable
+from pegasos.program.learning.tables import Choice, Cluster, Learned, TrainingTable
 from pegasos.program.pipelines import chosen_scale, scale_words
 from pegasos.program.records.decisions import CalibrationRecord, calibration_record
 from pegasos.program.records.runs import Decision, TuneRecord, cell_records, out_of_fold
@@ -29,14 +29,15 @@ _MOST_SECONDS = 1e9
 
 def tune(job: TuneJob) -> TuneRecord:
     """Compare settings, save the best model, write the folder of the run, and return its record."""
-    with resumable(job.folder):
-        return _tune(job)
-
-
-def _tune(job: TuneJob) -> TuneRecord:
-    begin, begin_clock = time.perf_counter(), time.monotonic()
+    begin, until = time.perf_counter(), None
     _check(job)
-    until = None if job.options.max_time is None else begin_clock + job.options.max_time
+    if job.options.max_time is not None:
+        until = time.monotonic() + job.options.max_time
+    with resumable(job.folder), cluster_of(job.where, job.running.memory) as cluster:
+        return _tune(job, begin, until, cluster)
+
+
+def _tune(job: TuneJob, begin: float, until: float | None, cluster: Cluster | None) -> TuneRecord:
     table = open_table(job.data, job.reading, job.running)
     plan = "settings are compared on a sample of its rows, then the best one learns from all"
     table.scan(job.learning, plan, job.options.sample or SEARCH_ROWS)
@@ -52,10 +53,9 @@ def _tune(job: TuneJob) -> TuneRecord:
     if job.options.threshold is not None:
         aim = option_values.make_aim(job.options.threshold, job.judging, rows.labels)
     with only_one(job.folder):
-        with cluster_of(job.where, job.running.memory) as cluster:
-            choice = explore(job, table, until, cluster)
-            calibration, threshold = _decide(choice.search, aim)
-            learned = table.finish(choice)
+        choice = explore(job, table, until, cluster)
+        calibration, threshold = _decide(choice.search, aim)
+        learned = table.finish(choice)
         record = _make_record(job, table, choice, learned, begin, calibration, threshold)
         table.save(learned, record.model, **_card_facts(record, choice))
         write_run(job, record, choice, table, positions)
