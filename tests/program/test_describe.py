@@ -180,13 +180,10 @@ def test_advice_on_scaling():
     assert "no numbers that vary" in said(describe(dataset(np.ones((3, 2)))))
 
 
-def test_advice_on_size_and_outliers():
+def test_advice_on_outliers():
     large = describe(dataset(np.random.default_rng(0).normal(size=(20_000, 1))))
-    assert "20000 x 20000 in float32, would take 1.6 GB; where memory is short" in said(large)
-    assert "would take 4 MB." in said(describe(load_set("moons")))
-    assert f"{large.outlier_rows} of 20000 rows" in said(large) and "would give about 54" in said(
-        large
-    )
+    assert f"{large.outlier_rows} of 20000 rows" in said(large)
+    assert "would give about 54" in said(large)
 
 
 def test_correlations_of_wide_sets_are_sampled_and_say_so(monkeypatch):
@@ -306,7 +303,7 @@ def test_usps(monkeypatch):
     monkeypatch.setenv("PEGASOS_DATA", str(real_data("usps.h5").parent))
     found = describe(load_set("usps"))
     assert found.classes[0] == ("0", 1553) and found.dtype == "float32" and found.constant == []
-    assert "pixels share one range, 0 to 1" in said(found) and "0.346 GB" in said(found)
+    assert "pixels share one range, 0 to 1" in said(found)
 
 
 def test_one_feature_is_one(tmp_path):

@@ -104,9 +104,8 @@ class TableInMemory(TrainingTable):
         those of the other classes.
         """
         best, split = choice.search.best_estimator_, self.split
-        if not choice.refit_all or not len(split.test):
-            return best, split.train
-        if choice.search.refit_rows_ < len(split.train):  # time was up before
+        late = choice.search.refit_rows_ < len(split.train)  # time was up before
+        if late or not choice.refit_all or not len(split.test):
             return best, split.train
         known = np.isin(self.dataset.labels[split.test], self.classes)
         everyone = np.sort(np.concatenate([split.train, split.test[known]]))

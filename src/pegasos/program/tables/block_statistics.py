@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -34,22 +35,21 @@ MOST_LABELS = 10_000
 def numeric_blocks(X: Any, columns: list[Column]) -> Iterator[tuple[slice, Any]]:
     """Yield some rows at a time with their numeric columns, as a float64 array or as CSR.
 
-    NaN stands for a missing number. A frame may have further columns behind `columns`.
+    NaN stands for a missing number.
     """
-    rows = X.shape[0]
     if is_frame(X):
-        places = [place for place, column in enumerate(columns) if column.kind != TEXT]
-        series = [X.to_series(place).cast(float).to_numpy() for place in places]
-        step = max(1, _BLOCK // max(1, len(series)))
-        for start in range(0, rows, step) if series else ():
-            span = slice(start, min(start + step, rows))
-            yield span, np.column_stack([each[span] for each in series])
-        return
-    numbers = X.nnz if sparse.issparse(X) else X.size
+        kinds = zip(X.columns, columns, strict=True)
+        X = X.select(name for name, column in kinds if column.kind != TEXT).cast(float)
+    rows = X.shape[0]
+    numbers = X.nnz if sparse.issparse(X) else math.prod(X.shape)
     step = max(1, rows * _BLOCK // max(1, numbers))
     for start in range(0, rows, step):
         span = slice(start, min(start + step, rows))
-        part = X[span].astype(np.float64)
+        part = X[span]
+        if is_frame(part):
+            part = part.to_numpy(order="c", writable=True)
+        else:
+            part = part.astype(np.float64)
         if sparse.issparse(part):
             part = sparse.csr_matrix(part)
             part.sum_duplicates()

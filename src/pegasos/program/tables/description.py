@@ -88,11 +88,6 @@ def advise(found: Description, image: bool, pixels: bool = False) -> Iterator[st
     if found.classes:
         yield from (f"Classes: {each}" for each in _advise_classes(found))
     yield from _advise_oddities(found, image)
-    gigabytes = 4 * found.rows**2 / 1e9
-    much = f"{gigabytes:.3g} GB" if gigabytes >= 0.1 else f"{1000 * gigabytes:.3g} MB"
-    size = f"the whole kernel matrix, {found.rows} x {found.rows} in float32, would take {much}"
-    slow = "; where memory is short, its rows are computed as they are needed, more slowly"
-    yield f"Size: {size}{slow * (gigabytes >= 1)}."
 
 
 def baseline_words(label: str, error: float) -> str:
