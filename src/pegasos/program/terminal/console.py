@@ -134,10 +134,16 @@ T = TypeVar("T", bound=Sized)
 
 @dataclass
 class Progress:
-    """Progress counter; `total` is 0 if it is unknown."""
+    """Progress of one piece of work: counted parts, or the duality gap that a fit reports.
 
-    count: int = 0
+    `counted` is the unit of the parts, or "passes" to count the reports of a fit; `total` is 0 if
+    it is unknown.
+    """
+
+    counted: str = ""
     total: int = 0
+    count: int = 0
+    gaps: list[tuple[float, float]] = field(default_factory=list)
 
     def counting(self, parts: Iterable[T]) -> Iterator[T]:
         """Yield the parts, and count the length of each once it is processed."""
@@ -145,103 +151,69 @@ class Progress:
             yield part
             self.count += len(part)
 
-    def line(self, counted: str, seconds: float) -> str:
-        """Return the progress as text, with an estimate of the remaining time.
+    def hear(self, gap: float, tol: float) -> None:
+        """Record a duality gap and its goal."""
+        self.gaps.append((gap, tol))
 
-        >>> Progress(500, 2000).line("rows", 3.0), Progress(500).line("rows", 3.0)
-        (', 500 of 2,000 rows [###.........] about 9 s left', ', 500 rows')
+    @property
+    def share(self) -> float:
+        """Finished share of the work; that of a fit assumes that its gap falls at a steady rate."""
+        if self.total:
+            return min(1.0, self.count / self.total)
+        gap, tol = self.gaps[-1] if self.gaps else (0.0, 0.0)
+        if not 0.0 < tol < gap < math.inf:
+            return 0.0
+        first = max(1.0, self.gaps[0][0])
+        return max(0.0, 1.0 - math.log(gap / tol) / math.log(first / tol))
+
+    def text(self, seconds: float) -> str:
+        """Return the progress after these seconds, with an estimate of the remaining time.
+
+        >>> Progress("rows", 2000, 500).text(3.0)
+        ' 3 s, 500 of 2,000 rows [###.........] about 9 s left'
+        >>> Progress("passes", gaps=[(1.0, 0.001), (0.1, 0.001)]).text(2.0)
+        ' 2 s, pass 2, gap 0.1 (goal 0.001) [####........] about 4 s left'
         """
-        if not self.count or not counted:
-            return ""
-        if not self.total:
-            return f", {self.count:,} {counted}"
-        share = min(1.0, self.count / self.total)
-        left = f"about {seconds * (1 / share - 1):.0f} s left"
-        return f", {self.count:,} of {self.total:,} {counted} {_bar(share)} {left}"
-
-
-def _bar(share: float) -> str:
-    filled = round(12 * share)
-    return f"[{'#' * filled}{'.' * (12 - filled)}]"
+        text = f" {seconds:.0f} s"
+        if self.count:
+            text += f", {self.count:,}{f' of {self.total:,}' * bool(self.total)} {self.counted}"
+        if self.gaps:
+            text += f", pass {len(self.gaps)}" * (self.counted == "passes")
+            text += ", gap {:.2g} (goal {:g})".format(*self.gaps[-1])
+        if (share := self.share) > 0:
+            filled = round(12 * share)
+            bar = f"{'#' * filled}{'.' * (12 - filled)}"
+            text += f" [{bar}] about {seconds * (1 / share - 1):.0f} s left"
+        return text
 
 
 @contextlib.contextmanager
 def working(what: str, counted: str = "", total: int = 0) -> Iterator[Progress]:
-    """Show a progress line on a terminal while the block runs.
-
-    Parameters
-    ----------
-    what : str
-        Description of the work.
-    counted : str, optional
-        Unit of the yielded counter, or "passes" to count the reports of a fit on its duality gap.
-    total : int, default=0
-        Total count; 0 if it is unknown.
-
-    Yields
-    ------
-    Progress
-        The counter.
-    """
-    progress = Progress(total=total)
+    """Show a progress line on a terminal while the block runs, and yield the progress."""
+    progress = Progress(counted, total)
     if state.quiet or not sys.stderr.isatty():
         yield progress
         return
     from pegasos.engine.runtime.interruption import listening
 
     begin, done = time.monotonic(), threading.Event()
-    heard: list[tuple[float, float, float]] = []
-
-    def hear(gap: float, tol: float) -> None:
-        heard.append((time.monotonic() - begin, gap, tol))
 
     def tick() -> None:
         while not done.wait(0.5):
-            seconds = time.monotonic() - begin
-            passes = counted.removesuffix("es") if len(heard) == 1 else counted
-            count = (
-                f", {len(heard)} {passes}" if counted and heard else progress.line(counted, seconds)
-            )
-            line = _line(_safe(what), f" {seconds:.0f} s{count}{gap_line(heard)}")
-            _tell(f"\r\x1b[K{line}", end="")
+            # A line that wraps could not be overwritten.
+            room = shutil.get_terminal_size().columns - 1
+            text = f" …{progress.text(time.monotonic() - begin)}"
+            _tell(f"\r\x1b[K{(_safe(what)[: max(10, room - len(text))] + text)[:room]}", end="")
 
     thread = threading.Thread(target=tick, daemon=True)
     thread.start()
     try:
-        with listening(hear):
+        with listening(progress.hear):
             yield progress
     finally:
         done.set()
         thread.join()
         _tell("\r\x1b[K", end="")
-
-
-def _line(what: str, how_far: str) -> str:
-    """Truncate a description so that the progress fits on one line of the terminal.
-
-    A longer line would wrap and could not be overwritten.
-    """
-    room = shutil.get_terminal_size().columns - 3
-    return f"{what[: max(10, room - len(how_far))]} …{how_far}"[: room + 2]
-
-
-def gap_line(heard: list[tuple[float, float, float]]) -> str:
-    """Return the progress of a fit: a bar, its duality gap, and the estimated remaining time.
-
-    The estimate assumes that the gap continues to fall at the same rate.
-
-    >>> gap_line([(1.0, 0.1, 0.001), (2.0, 0.01, 0.001)])
-    ' [########....] gap 0.01, to be 0.001, about 1 s left'
-    """
-    if not heard:
-        return ""
-    (start, first, _), (now, gap, tol) = heard[0], heard[-1]
-    if not 0.0 < tol < gap < math.inf:
-        return ""
-    share = max(0.0, 1.0 - math.log(gap / tol) / math.log(max(1.0, first) / tol))
-    bar = f" {_bar(share)} gap {gap:.2g}, to be {tol:g}"
-    pace = math.log(first / gap) / (now - start) if now > start and first > gap else 0.0
-    return bar + (f", about {math.log(gap / tol) / pace:.0f} s left" if pace > 0 else "")
 
 
 def percent(share: float) -> str:
