@@ -29,18 +29,13 @@ _at_work: set[Path] = set()
 
 
 class NoSpace(OSError):  # noqa: N818 - named for its cause
-    """No space left to write `filename`.
-
-    `resumed` is the folder with finished work if the run can be resumed. `temporary` is true for
-    temporary files, which TMPDIR can move elsewhere.
-    """
+    """No space left to write `filename`, or temporary files, which TMPDIR can move elsewhere."""
 
     def __init__(
         self, error: OSError, path: str | os.PathLike[str], *, temporary: bool = False
     ) -> None:
         super().__init__(error.errno, error.strerror, os.fspath(path))
         self.temporary = temporary
-        self.resumed: str | None = None
 
 
 def is_full(error: BaseException) -> bool:
@@ -57,19 +52,6 @@ def space_for(path: Path, *, temporary: bool = False) -> Iterator[None]:
         if not is_full(error) or isinstance(error, NoSpace):
             raise
         raise NoSpace(error, path, temporary=temporary) from error
-
-
-@contextlib.contextmanager
-def resumable(folder: str | os.PathLike[str]) -> Iterator[None]:
-    """Add the folder with finished work to a full-disk error."""
-    try:
-        yield
-    except OSError as error:
-        if not is_full(error):
-            raise
-        found = error if isinstance(error, NoSpace) else NoSpace(error, error.filename or folder)
-        found.resumed = os.fspath(folder)
-        raise found from error.__cause__
 
 
 @contextlib.contextmanager

@@ -124,26 +124,25 @@ def _place(file: str, origin: str | None, error: BaseException) -> str:
 
 def run_to_folder(study: Study, folder: str, seeds: int, jobs: int | None) -> StudyResult:
     """Run a study; write results.json, its tables as CSV, and report.html into a folder."""
-    from pegasos.program.files import as_csv, resumable, write_text
+    from pegasos.program.files import as_csv, write_text
     from pegasos.program.pages import write_report
     from pegasos.program.records import codec
     from pegasos.studies import run_study
 
     dataset = _load(study.data)
-    with resumable(folder):
-        result = run_study(
-            study,
-            dataset.X,
-            dataset.labels,
-            folder=folder,
-            seeds=seeds,
-            jobs=jobs,
-            log=console.say,
-        )
-        for name, rows in result.files():
-            write_text(Path(folder) / name, as_csv(rows))
-        codec.save(Path(folder) / "results.json", result)
-        write_report(folder)
+    result = run_study(
+        study,
+        dataset.X,
+        dataset.labels,
+        folder=folder,
+        seeds=seeds,
+        jobs=jobs,
+        log=console.say,
+    )
+    for name, rows in result.files():
+        write_text(Path(folder) / name, as_csv(rows))
+    codec.save(Path(folder) / "results.json", result)
+    write_report(folder)
     written = f"{folder}/report.html, results.json and tables as CSV"
     console.say(f"{result.seconds:.0f} s; written: {written}")
     return result

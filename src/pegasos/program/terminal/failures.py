@@ -105,17 +105,10 @@ def _system_message(error: OSError) -> str:
             "no space left where the results are written; they are incomplete. Make room, and "
             "repeat the same command."
         )
-    if isinstance(error, files.NoSpace) and error.resumed is not None:
-        kept = (
-            f"finished settings are kept in {error.resumed}. Make room and repeat the same "
-            "command, which resumes there."
-        )
-    else:
-        kept = (
-            "the incomplete file was removed; an older one is unchanged. Make room, or choose "
-            "another disk, and try again."
-        )
-    return f"no space left for {error.filename}: {kept}"
+    return (
+        f"no space left for {error.filename}: the incomplete file was removed, an older one is "
+        "unchanged, and finished settings are kept. Make room and repeat the same command."
+    )
 
 
 def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from pegasos.program.commands.tune.files import write_run
 from pegasos.program.commands.tune.search import TuneJob, explore
 from pegasos.program.errors import UsageError
-from pegasos.program.files import only_one, resumable
+from pegasos.program.files import only_one
 from pegasos.program.grids import SEARCH_ROWS
 from pegasos.program.learning import open_table
 from pegasos.program.learning.clusters import check_cluster, cluster_of
@@ -33,7 +33,7 @@ def tune(job: TuneJob) -> TuneRecord:
     _check(job)
     if job.options.max_time is not None:
         until = time.monotonic() + job.options.max_time
-    with resumable(job.folder), cluster_of(job.where, job.running.memory) as cluster:
+    with cluster_of(job.where, job.running.memory) as cluster:
         return _tune(job, begin, until, cluster)
 
 
