@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pegasos import kernels, metrics, plot
     from pegasos.explaining import explain
-    from pegasos.learners import SDCA, Pegasos, Perceptron
+    from pegasos.learners.pegasos import Pegasos
+    from pegasos.learners.perceptron import Perceptron
+    from pegasos.learners.sdca import SDCA
     from pegasos.nystroem import Nystroem, full_kernel_bound
     from pegasos.preprocessing import DropOutliers
     from pegasos.program.modelfile import load, save
@@ -44,9 +46,9 @@ __all__ = [
 _HOMES = {
     "DropOutliers": "pegasos.preprocessing",
     "Nystroem": "pegasos.nystroem",
-    "Pegasos": "pegasos.learners",
-    "Perceptron": "pegasos.learners",
-    "SDCA": "pegasos.learners",
+    "Pegasos": "pegasos.learners.pegasos",
+    "Perceptron": "pegasos.learners.perceptron",
+    "SDCA": "pegasos.learners.sdca",
     "SweepCV": "pegasos.search",
     "TwoStageSearchCV": "pegasos.search",
     "explain": "pegasos.explaining",

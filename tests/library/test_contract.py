@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +17,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 import pegasos
 from pegasos import SDCA, Pegasos, Perceptron, SweepCV, TwoStageSearchCV
+from pegasos.engine.kernels.standard import __all__ as kernel_names
 from pegasos.kernels import Gaussian
 
 LEARNERS = (SDCA, Pegasos, Perceptron)
@@ -143,10 +148,42 @@ def test_balanced_classes_have_equal_weights_however_rows_are_repeated(kind: Any
     np.testing.assert_allclose(balanced.coef_, by_hand.coef_)
 
 
+def public_names() -> list[tuple[str, str]]:
+    """Return the modules and names in docs/reference.md, and the kernels."""
+    lines = (Path(__file__).parents[2] / "docs" / "reference.md").read_text().splitlines()
+    found, module = [], ""
+    for line in lines:
+        if line.startswith(".. currentmodule:: "):
+            module = line.split()[-1]
+        elif re.fullmatch(r"   [A-Za-z_.]+", line) and line != "   kernels":
+            found.append((module, line.strip()))
+    return [*found, *(("pegasos.kernels", name) for name in kernel_names)]
+
+
+@pytest.mark.parametrize(("module", "name"), public_names())
+def test_the_reference_is_complete(module: str, name: str) -> None:
+    """Public names have parameters or attributes, what is returned, an example and See Also."""
+    pytest.importorskip(module)
+    home, _, name = f"{module}.{name}".rpartition(".")
+    thing = getattr(importlib.import_module(home), name)
+    text, signature = inspect.getdoc(thing) or "", inspect.signature(thing)
+    assert "See Also\n---" in text and "Examples\n---" in text and ">>> " in text
+    if signature.parameters:
+        assert "Parameters\n---" in text or "Attributes\n---" in text
+    if inspect.isfunction(thing) and signature.return_annotation not in ("None", None):
+        assert "Returns\n---" in text
+
+
 def test_public_names_are_reachable_and_documented() -> None:
     for name in pegasos.__all__:
         assert getattr(pegasos, name).__doc__, name
     assert {"kernels", "metrics"} <= set(pegasos.__all__)
+    assert {name for _, name in public_names()} >= set(pegasos.__all__) - {
+        "kernels",
+        "metrics",
+        "plot",
+        "DropOutliers",
+    }
 
 
 class Watcher:

@@ -13,7 +13,7 @@ from pegasos.dask import inputs
 from pegasos.dask.local import lazily, localized
 from pegasos.dask.passes import current_client, results
 from pegasos.engine.kernels.landmarks import SAMPLE
-from pegasos.learners.connected import Connected
+from pegasos.learners.parameters import Connected
 from pegasos.learners.task import draw_seed
 from pegasos.nystroem import Nystroem
 

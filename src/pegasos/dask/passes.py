@@ -18,7 +18,7 @@ from distributed import Client, Future, get_client
 from pegasos.dask import blocks
 from pegasos.engine.rows.blocks import Part
 from pegasos.engine.rows.plan import budget_bytes
-from pegasos.learners.cluster_tasks import ClusterLost, guarded, results_as_done, results_of
+from pegasos.learners.cluster_tasks import ClusterLost, guarded, results_of
 
 __all__ = ["ClusterLost", "ClusterPasses", "guarded"]
 
@@ -55,12 +55,12 @@ class ClusterPasses:
             }
             tasks.update({part: (blocks.add, group) for part, group in sums.items()})
             parts = [*sums, *(group[0] for group in groups[len(sums) :])]
-        return self._results(tasks, parts, results_of)[0]
+        return self._results(tasks, parts)[0]
 
     def map_join(self, work: Any, join: Any, *arguments: Any) -> Any:
         """Return the joined results of ``work(block, *arguments)`` for all blocks, in order."""
         tasks, parts = self._tasks("map_join", (work, join, *arguments))
-        return join(self._results(tasks, parts, results_as_done))
+        return join(self._results(tasks, parts))
 
     def _tasks(
         self, method: str, given: tuple[Any, ...]
@@ -82,9 +82,7 @@ class ClusterPasses:
             tasks[part] = (blocks.run, coded.key if isinstance(coded, Delayed) else coded, packed)
         return tasks, parts
 
-    def _results(
-        self, tasks: dict[Any, Any], parts: list[tuple[str, int]], fetch: Any
-    ) -> list[Any]:
+    def _results(self, tasks: dict[Any, Any], parts: list[tuple[str, int]]) -> list[Any]:
         """Compute all tasks of a pass as one graph.
 
         One message per task would take longer than the computation on many a block.
@@ -94,7 +92,7 @@ class ClusterPasses:
         futures: list[Future] = []
         with guarded(self.client, futures):
             futures += self.client.get(graph, parts, sync=False)
-            return list(fetch(self.client, futures))
+            return list(results_of(self.client, futures))
 
 
 def results(client: Client, lazy: list[Any]) -> list[Any]:

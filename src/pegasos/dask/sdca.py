@@ -12,10 +12,10 @@ from pegasos.dask.local import lazily, localized
 from pegasos.dask.passes import current_client
 from pegasos.dask.table import Table, open_table
 from pegasos.learners.catalogue import ONE_VS_REST
-from pegasos.learners.connected import Connected
-from pegasos.learners.from_passes import fit_in_passes, warn_if_late
+from pegasos.learners.from_passes import fit_in_passes
 from pegasos.learners.one_vs_all import gives_probabilities
-from pegasos.learners.sdca import SDCA
+from pegasos.learners.parameters import Connected
+from pegasos.learners.sdca import SDCA, warn_if_late
 
 Array = np.ndarray[Any, Any]
 
@@ -126,7 +126,7 @@ class DaskSDCA(Connected, SDCA):
         done = fit_in_passes(self, table.passes, table.classes, *counted, table.dtype)
         self.plan_ = table.plan(done)
         inputs.name_features(self, X)
-        warn_if_late(self, self.coef_.dtype == np.float32)
+        warn_if_late(self, self.coef_.dtype == np.float32, self.n_iter_ < self.max_epochs)
         return self
 
     def to_local(self) -> SDCA:

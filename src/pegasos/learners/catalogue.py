@@ -29,58 +29,35 @@ class Model:
 
 @dataclass(frozen=True)
 class Declaration:
-    """Properties of a learner.
+    """Properties of a learner; a walk is one run of its update rule."""
 
-    Attributes
-    ----------
-    learner : str
-        Name of the class.
-    models : tuple of Model
-        Its names on the command line.
-    options : mapping
-        Names of settings on the command line, and the parameters that they set.
-    shared : tuple of str
-        Parameters all values of which come from one walk.
-    stops : tuple of str
-        Parameters that end a walk, the one that is counted first.
-    unit : str
-        What stops and n_iter_ count.
-    draws : tuple of str
-        Parameters that decide which examples are drawn; learners with equal ones walk in step.
-    tolerance : str, optional
-        Parameter that ends a walk early by its certificate; stops are limits then.
-    usual_limit : int, optional
-        Default of that limit.
-    keeps_coefficients : bool
-        Whether linear predictors keep dual coefficients, which the update rule reads.
-    free_intercept : bool
-        Whether fit_intercept may be "free".
-    translations : mapping
-        Values on the command line and in Python, for settings in which they differ.
-    usual_average : float, optional
-        Share of the last steps whose mean predicts by default; None for an optimum.
-    usual_epochs : tuple of int
-        Epochs that a search tries by default.
-    fitted_numbers, fitted_arrays : tuple of str
-        Fitted attributes in model files.
-    fitted_course : str, optional
-        Iteration, objective and bound (points x 3); files of earlier versions lack it.
-    """
-
+    #: Name of the class.
     learner: str
+    #: Its names on the command line.
     models: tuple[Model, ...]
+    #: Names of settings on the command line, and the parameters that they set.
     options: Mapping[str, str]
+    #: Parameters all values of which come from one walk.
     shared: tuple[str, ...]
+    #: Parameters that end a walk (the one that is counted first), and what they and n_iter_ count.
     stops: tuple[str, ...]
     unit: str
+    #: Parameters that decide which examples are drawn; learners with equal ones walk in step.
     draws: tuple[str, ...]
+    #: Parameter that ends a walk early by its certificate; then stops are limits, by default this.
     tolerance: str | None = None
     usual_limit: int | None = None
+    #: Whether linear predictors keep dual coefficients, which the update rule reads.
     keeps_coefficients: bool = False
+    #: Whether fit_intercept may be "free".
     free_intercept: bool = False
+    #: Values on the command line and in Python, for settings in which they differ.
     translations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    #: Share of the last steps whose mean predicts by default; None for an optimum.
     usual_average: float | None = None
+    #: Epochs that a search tries by default.
     usual_epochs: tuple[int, ...] = ()
+    #: Fitted attributes in model files; the course (points x 3) is absent from old files.
     fitted_numbers: tuple[str, ...] = ()
     fitted_arrays: tuple[str, ...] = ()
     fitted_course: str | None = None
@@ -89,11 +66,6 @@ class Declaration:
     def losses(self) -> tuple[str, ...]:
         """Values of the parameter `loss`."""
         return tuple(model.fixed["loss"] for model in self.models)
-
-    @property
-    def module(self) -> str:
-        """Module of the class."""
-        return f"pegasos.learners.{self.learner.lower()}"
 
 
 _HINGE = "λ/2 |w|² + mean max(0, 1 - y w·x)"
@@ -191,7 +163,8 @@ MODELS = {
 
 def learner_class(declaration: Declaration) -> Any:
     """Import and return the class of a learner."""
-    return getattr(import_module(declaration.module), declaration.learner)
+    name = declaration.learner
+    return getattr(import_module(f"pegasos.learners.{name.lower()}"), name)
 
 
 def make_learner(model: str, settings: Mapping[str, Any]) -> Any:

@@ -25,30 +25,19 @@ class ClusterLost(ConnectionError):  # noqa: N818 - it describes an event
 
 
 def results_of(client: Client, futures: list[Future]) -> list[Any]:
-    """Return the results of some futures, and release these on the workers."""
-    while True:
-        check_interruption()
-        try:
-            with client.as_current():
-                wait(futures, timeout=CHECK_SECONDS)
-            found = list(client.gather(futures))
-            for future in futures:  # an abandoned wait may keep references for long
-                future.release()
-            return found
-        except TimeoutError:
-            _check_running(client)
+    """Return the results of futures: each is fetched once it is done, and released on its worker.
 
-
-def results_as_done(client: Client, futures: list[Future]) -> list[Any]:
-    """Return large results: each is fetched once it is there, so that workers hold few of them."""
+    So workers hold few large results.
+    """
     found: dict[Any, Any] = {}
     waiting = list(futures)
     while waiting:
         check_interruption()
-        done = list(some_done(client, waiting, CHECK_SECONDS))
+        done = some_done(client, waiting, CHECK_SECONDS)
         waiting = [future for future in waiting if future not in done]
-        if done:
-            found |= zip((each.key for each in done), results_of(client, done), strict=True)
+        for future, result in zip(done, client.gather(list(done)), strict=True):
+            found[future.key] = result
+            future.release()  # an abandoned wait may keep references for long
     return [found[future.key] for future in futures]
 
 
@@ -59,13 +48,9 @@ def some_done(client: Client, futures: list[Future], seconds: float) -> set[Futu
         with client.as_current():
             return set(wait(futures, timeout=seconds, return_when="FIRST_COMPLETED").done)
     except TimeoutError:
-        _check_running(client)
+        if client.status != "running":
+            raise ClusterLost(_LOST) from None
         return set()
-
-
-def _check_running(client: Client) -> None:
-    if client.status != "running":
-        raise ClusterLost(_LOST) from None
 
 
 @contextmanager

@@ -20,7 +20,6 @@ from pegasos.engine.optimum.problem import Certificate, Intercept, Optimum
 from pegasos.learners.catalogue import ONE_VS_REST
 from pegasos.learners.sdca import SDCA
 from pegasos.learners.task import class_weights, column_codes, constant_feature, intercept_of
-from pegasos.learners.warning import NotConverged, warn_user
 
 Array = np.ndarray[Any, Any]
 Chains = Sequence[Sequence[Column]]
@@ -36,27 +35,10 @@ def fit_in_passes(
     reach: float,
     dtype: Any,
 ) -> str:
-    """Fit a linear learner to blocks of coded rows.
+    """Fit a linear learner to blocks of coded rows; return the method for `plan_`.
 
-    Parameters
-    ----------
-    learner : SDCA
-        The learner.
-    blocks : Passes
-        Rows with class codes and sample weights.
-    classes, sums, present : ndarray of shape (n_classes,)
-        Labels, sums of sample weights, and numbers of rows with a positive weight.
-    rows : int
-        Number of rows.
-    reach : float
-        Largest x·x.
-    dtype : dtype
-        Precision of the fitted vectors.
-
-    Returns
-    -------
-    str
-        Description of the method for `plan_`.
+    Each class has a sum of sample weights, and a number of rows with a positive weight (present).
+    `reach` is the largest x·x of all rows, `dtype` that of the fitted vectors.
     """
     columns = predictors(learner, classes, column_codes(len(classes)), sums, present)
     method, solved = solve(learner, blocks, [[column] for column in columns])
@@ -84,8 +66,9 @@ def _set_history(learner: SDCA, found: list[Optimum]) -> None:
     learner.gap_, learner.gap_curve_ = relative.max(), np.tile(relative, (learner.n_iter_, 1))
     for column, course in enumerate(courses):
         learner.gap_curve_[: len(course), column] = Certificate(*course.T).relative
-    final = learner.objective_, learner.dual_objective_
-    learner.objective_curve_ = summarize_histories([lam * course for course in courses], *final)
+    learner.objective_curve_ = summarize_histories(
+        [lam * course for course in courses], learner.objective_, learner.dual_objective_
+    )
 
 
 def training_lam(learner: SDCA, classes: Array, sums: Array) -> float:
@@ -159,13 +142,3 @@ def _solve_hinge(
     method = "an interior point method for rows near the margin"
     method += ", Newton's method" if any(late) else ""
     return method, [[solved[id(column)] for column in chain] for chain in chains]  # type: ignore[misc]
-
-
-def warn_if_late(learner: SDCA, single: bool) -> None:
-    """Warn with NotConverged if a gap stayed above tol."""
-    if learner.gap_ > learner.tol:
-        last = learner.gap_curve_[-1]
-        late, stopped = int((last > learner.tol).sum()), learner.n_iter_ < learner.max_epochs
-        name, reached = type(learner).__name__, (learner.n_iter_, learner.gap_, learner.tol)
-        message = NotConverged(name, *reached, late, len(last), single, stopped)
-        warn_user(message)

@@ -17,7 +17,6 @@ import numpy as np
 
 from pegasos.engine.kernels.base import Kernel
 from pegasos.engine.rows.features import MappedFeatures, MappedRows, explicit_rows
-from pegasos.engine.rows.kernel_rows import KernelRows
 from pegasos.engine.rows.sources import GramRows
 from pegasos.learners.task import Task
 
@@ -119,8 +118,11 @@ def couple_probabilities(p: Array) -> Array:
     return np.asarray(found / found.sum(axis=1, keepdims=True))
 
 
-def split_pairs(task: Task) -> Iterator[Task]:
-    """Yield the task of each pair of classes, the second against the first, on their rows."""
+def split_pairs(task: Task, lams: Array) -> Iterator[tuple[Task, Array]]:
+    """Yield the task of each pair of classes, the second against the first, on their rows, and λ.
+
+    C = 1/(λ Σω) is that of the whole task: Σω, and so λ, are those of the rows of the pair.
+    """
     for first, second in class_pairs(len(task.columns)):
         members = np.flatnonzero((task.codes == first) | (task.codes == second))
         if not task.weights[members].sum() > 0:
@@ -129,7 +131,8 @@ def split_pairs(task: Task) -> Iterator[Task]:
                 "cannot separate them. Leave these rows out, or use multiclass='one-vs-rest'."
             )
         codes = (task.codes == second).astype(np.int64)
-        yield replace(task, codes=codes, columns=np.array([1]), members=members)
+        part = replace(task, codes=codes, columns=np.array([1]), members=members)
+        yield part, lams * (task.total_weight / part.total_weight)
 
 
 def on_own_rows(task: Task, hinge: bool) -> Task:
@@ -143,15 +146,15 @@ def on_own_rows(task: Task, hinge: bool) -> Task:
     if rows.dual and rows.stored and hinge:
         return task
     own = replace(task, codes=task.codes[index], weights=task.weights[index], members=None)
-    kernel = task.kernel if isinstance(task.kernel, Kernel) else None
-    X = task.X[index] if kernel is not None or not rows.dual else None
-    if isinstance(X, MappedRows):
-        return replace(own, X=X, rows=MappedFeatures(X))
     if not rows.dual:
+        X = task.X[index]
+        if isinstance(X, MappedRows):
+            return replace(own, X=X, rows=MappedFeatures(X))
         return replace(own, X=X, rows=explicit_rows(X), plan=replace(task.plan, walk="by rows"))
-    if rows.stored:
-        return replace(own, rows=GramRows(rows.between(index, index), kernel, X))
-    assert kernel is not None
+    kernel = task.kernel if isinstance(task.kernel, Kernel) else None
     size = len(index) ** 2 * rows.dtype.itemsize
-    fits = task.plan.bytes + size <= task.plan.budget
-    return replace(own, rows=GramRows.of(kernel, X) if fits else KernelRows(kernel, X))
+    if not rows.stored and task.plan.bytes + size > task.plan.budget:
+        return replace(own, rows=rows.some(index))
+    K = rows.between(index, index) if rows.stored else None
+    X = None if kernel is None else task.X[index]
+    return replace(own, rows=GramRows(K, kernel, X))

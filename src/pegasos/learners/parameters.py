@@ -1,4 +1,4 @@
-"""Parameters that all learners share, and names of scikit-learn's that are different here."""
+"""Parameters that all learners share, foreign names of parameters, and the parameter `client`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 _FOREIGN_NAMES = {
     "C": "it has no regularization",
@@ -92,3 +92,17 @@ class SharedParameters(BaseEstimator):
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         # NumPy's numbers, as grids pass them, are printed as numbers.
         return re.sub(r"np\.(?:float|int)\d+\(([^()]*)\)", r"\1", super().__repr__(N_CHAR_MAX))
+
+
+class Connected:
+    """Estimator with a connection to a cluster as `client`, which clones keep and pickles lack."""
+
+    client: Any
+
+    def __sklearn_clone__(self) -> Any:
+        given = self.get_params(deep=False)  # type: ignore[attr-defined]
+        copies = {name: clone(given[name], safe=False) for name in given if name != "client"}
+        return type(self)(**{**given, **copies})
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "client": None}  # type: ignore[dict-item]

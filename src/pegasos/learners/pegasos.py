@@ -117,26 +117,29 @@ class Pegasos(PartialFitClassifier, RegularizedClassifier):
                 f"give n_iter or epochs, not both; got n_iter={self.n_iter!r}, "
                 f"epochs={self.epochs!r}."
             )
-        if not isinstance(self.average, bool | np.bool_):
-            if not 0 < positive("average", self.average) <= 1:
-                raise ValueError(
-                    f"average must be False, True or a fraction in (0, 1], got {self.average!r}."
-                )
-        if not isinstance(self.sampling, str):
-            self._check_explicit_draws()
-
-    def _check_explicit_draws(self) -> None:
+        if not isinstance(self.average, bool | np.bool_) and positive("average", self.average) > 1:
+            raise ValueError(
+                f"average must be False, True or a fraction in (0, 1], got {self.average!r}."
+            )
+        if isinstance(self.sampling, str):
+            return
         if self.draws != "shared":
             raise ValueError('explicit row indices in `sampling` need draws="shared".')
-        if self.n_iter is not None or self.epochs is not None:
-            return
-        if callable(self.sampling):
+        if not callable(self.sampling):
+            self._checked_indices(self.sampling)
+        elif self.n_iter is None and self.epochs is None:
             raise ValueError("a callable `sampling` needs n_iter or epochs.")
-        if np.ndim(self.sampling) != 1 or len(self.sampling) < self.batch_size:
+
+    def _checked_indices(self, sampling: Any) -> Array:
+        indices = np.asarray(sampling)
+        is_list = indices.ndim == 1 and np.issubdtype(indices.dtype, np.integer)
+        if not is_list or len(indices) < self.batch_size:
             raise ValueError(
-                "sampling must be a distribution's name or a one-dimensional array of row indices, "
-                f"at least batch_size={self.batch_size} of them; got {self.sampling!r}."
+                "sampling must be the name of a distribution, a one-dimensional array of row "
+                f"indices, at least batch_size={self.batch_size} of them, or a callable m -> "
+                f"indices; got {sampling!r}."
             )
+        return indices
 
     @property
     def _usual_strength(self) -> tuple[str, float]:
@@ -160,15 +163,26 @@ class Pegasos(PartialFitClassifier, RegularizedClassifier):
     # -- the run -----------------------------------------------------------------------------------
 
     def _learn(self, task: Task, saved: Any) -> None:
-        if saved is not None:
-            self._check_continuation(task)
         start = 0 if saved is None else saved[0]["step"]
         end = start + self._planned_stop(task.m)
         stops = check_stops(self.checkpoints, start, end, "steps")
         walks = self._walks(task, np.array([self.lam_]), self._seed, end)
-        for walk, state in zip(walks, saved or (), strict=saved is not None):
+        if saved is not None:
+            self._continue(walks, saved)
+        self._run(task, walks, end, stops, self.average)
+
+    def _continue(self, walks: list[Walk], saved: Any) -> None:
+        if not isinstance(self.average, bool | np.bool_):
+            raise ValueError(
+                "warm_start needs average=True or False: a fraction of all steps cannot be known "
+                "before the end."
+            )
+        if len(saved) != len(walks):
+            raise ValueError(
+                "warm_start goes on with the same `draws`; refit with warm_start=False for others."
+            )
+        for walk, state in zip(walks, saved, strict=True):
             resume(walk, state)
-        self._run(task, walks, end, stops, self.average, saved is None)
 
     def _learn_part(self, task: Task, saved: Any) -> None:
         if self.C is not None:
@@ -183,7 +197,7 @@ class Pegasos(PartialFitClassifier, RegularizedClassifier):
             resume(walk, _joined(saved))
         # The number of all rows is unknown: a fraction for `average` means the mean of all steps.
         end = start + math.ceil(task.m / self.batch_size)
-        self._run(task, [walk], end, [], bool(self.average), saved is None)
+        self._run(task, [walk], end, [], bool(self.average))
 
     def _make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:
         from pegasos.engine.walk.solvers import PegasosSolver
@@ -191,20 +205,38 @@ class Pegasos(PartialFitClassifier, RegularizedClassifier):
         walks = self._walks(task, lams, seed, max(stops), tracking=False)
         return [PegasosSolver(walk, lams, self.batch_size, self.average, stops) for walk in walks]
 
-    def _check_continuation(self, task: Task) -> None:
-        if not isinstance(self.average, bool | np.bool_):
-            raise ValueError(
-                "warm_start needs average=True or False: a fraction of all steps cannot be known "
-                "before the end."
+    def _walks(
+        self, task: Task, lams: Array, seed: int, stop: int, tracking: bool = True
+    ) -> list[Walk]:
+        """Return one walk for all columns, or one per column where each has draws of its own."""
+        by_name = isinstance(self.sampling, str)
+        sampling = self.sampling if by_name else self._explicit_draws(task.m, stop)
+        shared, weights = self.draws == "shared", task.relative_weights
+        return [
+            self._walk(
+                task, columns, Draws(sampling, task.m, seed, stream), weights, lams, tracking
             )
-        if len(self._saved) != len(self._groups(task)):
-            raise ValueError(
-                "warm_start goes on with the same `draws`; refit with warm_start=False for others."
-            )
+            for stream, columns in enumerate([task.columns] if shared else task.columns[:, None])
+        ]
 
-    def _groups(self, task: Task) -> list[Array]:
-        """Return the columns that share draws."""
-        return [task.columns] if self.draws == "shared" else list(task.columns[:, None])
+    def _explicit_draws(self, m: int, steps: int) -> Array:
+        """Return the row indices that `sampling` lists, or returns for m training rows."""
+        by_size = callable(self.sampling)
+        indices = self._checked_indices(self.sampling(m) if by_size else self.sampling)
+        low, high = indices.min(), indices.max()
+        if low < 0 or high >= m:
+            hint = "" if by_size else " In cross-validation, pass a callable m -> indices."
+            raise ValueError(
+                f"sampling has the row index {low if low < 0 else high}, but there are {m} "
+                f"training rows.{hint}"
+            )
+        needed = steps * self.batch_size
+        if needed > len(indices):
+            raise ValueError(
+                f"{steps} steps with batch_size={self.batch_size} need {needed} row indices, "
+                f"`sampling` has {len(indices)}. Take fewer steps or give more indices."
+            )
+        return indices.astype(np.int64)
 
     def _walk(
         self,
@@ -222,85 +254,32 @@ class Pegasos(PartialFitClassifier, RegularizedClassifier):
         radius = np.sqrt(lams) * self.batch_size
         return task.walk(method, draws, params, weights, columns, radius=radius, origin=origin)
 
-    def _walks(
-        self, task: Task, lams: Array, seed: int, stop: int, tracking: bool = True
-    ) -> list[Walk]:
-        """Return one walk for all columns, or one per column where each has draws of its own."""
-        sampling = self.sampling
-        if not isinstance(sampling, str):
-            sampling, needed = explicit_draws(sampling, task.m), stop * self.batch_size
-            if needed > len(sampling):
-                raise ValueError(
-                    f"{stop} steps with batch_size={self.batch_size} need {needed} row indices, "
-                    f"`sampling` has {len(sampling)}. Take fewer steps or give more indices."
-                )
-        weights = task.relative_weights
-        return [
-            self._walk(
-                task, columns, Draws(sampling, task.m, seed, stream), weights, lams, tracking
-            )
-            for stream, columns in enumerate(self._groups(task))
-        ]
-
     def _run(
-        self,
-        task: Task,
-        walks: list[Walk],
-        end: int,
-        stops: list[int],
-        average: bool | float,
-        first: bool,
+        self, task: Task, walks: list[Walk], end: int, stops: list[int], average: bool | float
     ) -> None:
         """Advance the walks to the end, and publish predictors and the mean losses on the way."""
         from pegasos.engine.walk.solvers import PegasosSolver
 
         start, wanted, lams = walks[0].step, [*stops, end], np.array([self.lam_])
+        solvers = [PegasosSolver(each, lams, self.batch_size, average, wanted) for each in walks]
         parts = range(1, CURVE_POINTS + 1)
         points = sorted({start + math.ceil((end - start) * p / CURVE_POINTS) for p in parts})
-        stages, losses = dict[int, list[Any]](), dict[int, list[Array]]()
-        for walk in walks:
-            solver = PegasosSolver(walk, lams, self.batch_size, average, wanted)
-            before = start
-            for mark in sorted({*wanted, *points}):
-                solver.advance(mark)
-                if mark in points:
-                    drawn, before = (mark - before) * self.batch_size, mark
-                    losses.setdefault(mark, []).append(walk.take_losses() / drawn)
-                if mark in wanted:
-                    stages.setdefault(mark, []).append(solver.predictors())
-        curve, steps = np.array([np.concatenate(losses[each]) for each in points]), np.array(points)
-        if not first:
-            curve = np.concatenate([self.loss_curve_, curve])
-            steps = np.concatenate([self.loss_curve_steps_, steps])
-        self.loss_curve_, self.loss_curve_steps_, self.n_iter_ = curve, steps, end
+        curve, stages, before = [], [], start
+        for stop in sorted({*wanted, *points}):
+            for solver in solvers:
+                solver.advance(stop)
+            if stop in points:
+                drawn, before = (stop - before) * self.batch_size, stop
+                curve.append(np.concatenate([walk.take_losses() / drawn for walk in walks]))
+            if stop in wanted:
+                vectors, bias = zip(*(solver.predictors() for solver in solvers), strict=True)
+                stages.append((np.concatenate(vectors), np.concatenate(bias)))
+        earlier = ([], []) if not start else (self.loss_curve_, self.loss_curve_steps_)
+        self.loss_curve_ = np.array([*earlier[0], *curve])
+        self.loss_curve_steps_, self.n_iter_ = np.array([*earlier[1], *points]), end
         keeps = self.warm_start or task.kernel is None
         self._saved = [walk.save() for walk in walks] if keeps else None
-        joined = [
-            (
-                np.concatenate([v for v, _ in stages[stop]]),
-                np.concatenate([b for _, b in stages[stop]]),
-            )
-            for stop in wanted
-        ]
-        self._publish(task, joined, stops)
-
-
-def explicit_draws(sampling: Any, m: int) -> Array:
-    """Return the row indices that `sampling` lists, or returns for m training rows."""
-    indices = np.asarray(sampling(m) if callable(sampling) else sampling)
-    if indices.ndim != 1 or not np.issubdtype(indices.dtype, np.integer) or not len(indices):
-        raise ValueError(
-            "sampling must be the name of a distribution, a one-dimensional array of row indices, "
-            f"or a callable m -> indices; got {indices!r}."
-        )
-    low, high = indices.min(), indices.max()
-    if low < 0 or high >= m:
-        hint = "" if callable(sampling) else " In cross-validation, pass a callable m -> indices."
-        raise ValueError(
-            f"sampling has the row index {low if low < 0 else high}, but there are {m} training "
-            f"rows.{hint}"
-        )
-    return indices.astype(np.int64)
+        self._publish(task, stages, stops)
 
 
 def _joined(saved: list[dict[str, Any]]) -> dict[str, Any]:

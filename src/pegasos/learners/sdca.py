@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from pegasos.engine.optimum.history import empty_history, summarize_histories
-from pegasos.engine.optimum.problem import Intercept
+from pegasos.engine.optimum.problem import Certificate, Intercept
 from pegasos.engine.runtime.interruption import deadline, deadline_reached
 from pegasos.engine.walk import rules
 from pegasos.engine.walk.draws import Draws
@@ -150,14 +150,13 @@ class SDCA(RegularizedClassifier):
         if not self.has_pairs(task.columns):
             return self._ascent(task, lams, seed, certified)
 
-        def pair(part: Task) -> Pair:
+        def pair(part: Task, own: Array) -> Pair:
             assert part.members is not None
-            scaled = self._pair_lams(task, part, lams)
-            return Pair(
-                part.members, lambda: self._ascent(self._own(part), scaled, seed, certified)
-            )
+            hinge = self._loss.linear_dual
+            make = lambda: self._ascent(on_own_rows(part, hinge), own, seed, certified)  # noqa: E731
+            return Pair(part.members, make)
 
-        pairs = [pair(part) for part in split_pairs(task)]
+        pairs = [pair(*each) for each in split_pairs(task, lams)]
         return PairAscent(pairs, task.rows, saves=self.warm_start)
 
     def _ascent(self, task: Task, lams: Array, seed: int, certified: bool) -> DualAscent:
@@ -177,14 +176,6 @@ class SDCA(RegularizedClassifier):
             given = (intercept_of(self), float(self.tol), task.members, memory)
             exact = ExactSolver(Problem(task.rows, method.loss, *given), task.warm_path)
         return DualAscent(walk, lams, weights, codes, float(self.tol), exact)
-
-    def _own(self, part: Task) -> Task:
-        return on_own_rows(part, self._loss.linear_dual)
-
-    @staticmethod
-    def _pair_lams(task: Task, part: Task, lams: Array) -> Array:
-        """Return λ of a pair, which has the same C = 1/(λ Σω) with Σω of its own rows."""
-        return np.asarray(lams * (task.total_weight / part.total_weight))
 
     def _make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:
         solver = self._solver(task, lams, seed, has_certificate(task.kernel, task.X))
@@ -219,39 +210,33 @@ class SDCA(RegularizedClassifier):
         self._saved = solver.save() if self.warm_start else None
         task.plan = replace(task.plan, method=_methods(solver))
         self._publish(task, [*stages, predictors], stops)
-        self._warn_if_late(certified, task.X.dtype == np.float32)
+        if certified:
+            warn_if_late(self, task.X.dtype == np.float32, self.finish)
+        else:
+            warn_user(
+                ConvergenceWarning(
+                    "the kernel is not positive semidefinite: no duality gap exists, and the "
+                    "result is not certified."
+                )
+            )
 
     def _set_certificate(self, solver: DualAscent | PairAscent, certified: bool) -> None:
         state = solver.certificate()
         self.objective_, self.dual_objective_ = state.primal, state.dual
         # A bound above the objective proves nothing: by rounding the kernel is indefinite.
-        self._gaps = np.where(state.relative < -self.tol, np.inf, state.relative)
-        self.gap_ = float(self._gaps.max()) if certified else float("nan")
+        gaps = np.where(state.relative < -self.tol, np.inf, state.relative)
+        self.gap_ = float(gaps.max()) if certified else float("nan")
         course = summarize_histories(self._courses, state.primal, state.dual)
         self.objective_curve_ = course if certified else empty_history()
-
-    def _warn_if_late(self, certified: bool, single: bool) -> None:
-        if not certified:
-            message: Any = ConvergenceWarning(
-                "the kernel is not positive semidefinite: no duality gap exists, and the result is "
-                "not certified."
-            )
-        elif self.gap_ > self.tol and (self.max_time is not None or not deadline_reached()):
-            seconds = self.max_time if deadline_reached() else None
-            given = (self.n_iter_, self.gap_, self.tol, int((self._gaps > self.tol).sum()))
-            rest = (len(self._gaps), single, bool(self.finish), seconds)
-            message = NotConverged("SDCA", *given, *rest)
-        else:
-            return
-        warn_user(message)
 
     def _inside_boxes(self, saved: Any, task: Task, lam: Array) -> Any:
         """Return the state of the last fit, clipped to the bounds of the current λ and weights."""
         if not self.has_pairs(task.columns):
             return self._inside_box(saved, task, lam)
+        pairs, hinge = split_pairs(task, lam), self._loss.linear_dual
         return [
-            self._inside_box(state, self._own(part), self._pair_lams(task, part, lam))
-            for state, part in zip(saved, split_pairs(task), strict=True)
+            self._inside_box(state, on_own_rows(part, hinge), own)
+            for state, (part, own) in zip(saved, pairs, strict=True)
         ]
 
     def _inside_box(self, saved: dict[str, Any], task: Task, lam: Array) -> dict[str, Any]:
@@ -266,6 +251,18 @@ class SDCA(RegularizedClassifier):
             saved["vectors"] = coefficients if task.rows.dual else np.asarray(coefficients @ task.X)
             saved["bias"] = task.constant * coefficients.sum(axis=1, dtype=np.float64)
         return saved
+
+
+def warn_if_late(learner: SDCA, single: bool, finished: bool) -> None:
+    """Warn with NotConverged if a gap stayed above tol, unless a search has stopped the fit."""
+    stopped = deadline_reached()
+    if learner.gap_ <= learner.tol or (stopped and learner.max_time is None):
+        return
+    relative = Certificate(learner.objective_, learner.dual_objective_).relative
+    late, columns = int((np.abs(relative) > learner.tol).sum()), len(relative)
+    reached = (learner.n_iter_, learner.gap_, learner.tol, late, columns)
+    seconds = learner.max_time if stopped else None
+    warn_user(NotConverged(type(learner).__name__, *reached, single, finished, seconds))
 
 
 def _methods(solver: DualAscent | PairAscent) -> str:

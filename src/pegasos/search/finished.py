@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.validation import check_is_fitted
 
-from pegasos.learners.connected import Connected
+from pegasos.learners.parameters import Connected
 from pegasos.learners.warning import warn_user
 from pegasos.metrics import LABELS, PROBABILITIES, Answers, Metric, answers, as_metric, measure_of
 from pegasos.search.advice import SweepWarning, advise, complexity, one_standard_error

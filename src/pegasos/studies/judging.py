@@ -55,6 +55,10 @@ def judge(
     JudgedNumber
         Both numbers with the verdict.
 
+    See Also
+    --------
+    run_study : Run a whole protocol.
+
     Examples
     --------
     >>> judge("a", "0.043", 0.0432).verdict

@@ -41,6 +41,17 @@ class Study:
         Description of the protocol, in one paragraph.
     run : callable
         Called with a `Run`; runs the protocol and adds numbers, claims and figures.
+
+    See Also
+    --------
+    run_study : Run a study.
+
+    Examples
+    --------
+    >>> def protocol(run):
+    ...     run.number("rows", "4", len(run.y))
+    >>> Study("tiny", "A tiny study", "four rows", "Rows are counted.", protocol).name
+    'tiny'
     """
 
     name: str
@@ -81,6 +92,21 @@ def run_study(
     -------
     StudyResult
         Numbers with verdicts, claims and figures.
+
+    See Also
+    --------
+    judge : Compare one printed number with ours.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> def protocol(run):
+    ...     run.number("rows", "4", len(run.y))
+    >>> study = Study("tiny", "A tiny study", "four rows", "Rows are counted.", protocol)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     result = run_study(study, [[0], [1], [2], [3]], [0, 1, 0, 1], folder=folder)
+    >>> result.numbers[0].verdict
+    'exact'
     """
     run = Run(study, X, y, Path(folder), seeds, jobs, log)
     study.run(run)

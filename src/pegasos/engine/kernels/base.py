@@ -38,6 +38,21 @@ class Kernel(ABC):
 
     A kernel with a `measure` is `transform` of that measure's values; one without computes its
     matrix itself.
+
+    Attributes
+    ----------
+    measure : {"inner", "squared", "manhattan"} or None
+        Inner product, squared Euclidean distance, or sum of absolute differences.
+
+    See Also
+    --------
+    pegasos.kernels.CustomKernel : Kernel given by a function.
+
+    Examples
+    --------
+    >>> from pegasos.kernels import Gaussian
+    >>> isinstance(Gaussian(), Kernel), Gaussian.measure
+    (True, 'squared')
     """
 
     measure: ClassVar[Measure | None] = None

@@ -29,9 +29,21 @@ Width = float | str
 class Polynomial(Kernel):
     """The polynomial kernel (coef0 + gamma x.z)^degree, degree a whole number >= 1.
 
-    gamma "scale" is 1/(n_features X.var()), as in SVC (1 where X is constant). With coef0 < 0 it
-    is not positive semidefinite.
+    Parameters
+    ----------
+    degree : int, default=3
+        The degree.
+    coef0 : float, default=1.0
+        Constant; with coef0 < 0 the kernel is not positive semidefinite.
+    gamma : float or "scale", default=1.0
+        Factor; "scale" is 1/(n_features X.var()), as in SVC (1 where X is constant).
 
+    See Also
+    --------
+    Gaussian : The kernel of SVC's default.
+
+    Examples
+    --------
     >>> Polynomial(degree=2)([[1.0, 2.0]], [[3.0, 4.0]])
     array([[144.]])
     """
@@ -88,8 +100,14 @@ class Polynomial(Kernel):
 
 @dataclass(repr=False, unsafe_hash=True)
 class Linear(Kernel):
-    """The linear kernel x.z.
+    """The linear kernel x.z; `kernel=None` gives the same predictors with a weight per feature.
 
+    See Also
+    --------
+    Polynomial : Products of features, too.
+
+    Examples
+    --------
     >>> Linear()([[1.0, 2.0]], [[3.0, 4.0]])
     array([[11.]])
     """
@@ -111,9 +129,18 @@ class Linear(Kernel):
 class Gaussian(DistanceKernel):
     """The Gaussian kernel exp(-||x - z||^2 / (2 variance)), variance > 0.
 
-    "scale" is n_features X.var() / 2, scikit-learn's gamma="scale" (0.5, its gamma 1, where X is
-    constant).
+    Parameters
+    ----------
+    variance : float or str, default="scale"
+        The variance; "scale" is n_features X.var() / 2, scikit-learn's gamma="scale" (0.5, its
+        gamma 1, where X is constant), and "0.5 scale" is half of it.
 
+    See Also
+    --------
+    Exponential : A kernel with heavier tails.
+
+    Examples
+    --------
     >>> Gaussian(variance=8)([[0.0, 0.0]], [[0.0, 4.0]]).round(4)
     array([[0.3679]])
     """
@@ -151,8 +178,18 @@ class Gaussian(DistanceKernel):
 class Exponential(DistanceKernel):
     """The exponential kernel exp(-||x - z|| / scale), scale > 0.
 
-    "scale" is sqrt(n_features X.var()), or 1 where X is constant.
+    Parameters
+    ----------
+    scale : float or str, default="scale"
+        The width; "scale" is sqrt(n_features X.var()), or 1 where X is constant, and "0.5 scale"
+        is half of it.
 
+    See Also
+    --------
+    Laplacian : The same function of the sum of absolute differences.
+
+    Examples
+    --------
     >>> Exponential(scale=5)([[0.0, 0.0]], [[3.0, 4.0]]).round(4)
     array([[0.3679]])
     """
@@ -178,8 +215,18 @@ class Exponential(DistanceKernel):
 class Laplacian(DistanceKernel):
     """The Laplacian kernel exp(-||x - z||_1 / scale), scale > 0.
 
-    "scale" is n_features sqrt(X.var()), or 1 where X is constant.
+    Parameters
+    ----------
+    scale : float or str, default="scale"
+        The width; "scale" is n_features sqrt(X.var()), or 1 where X is constant, and "0.5 scale"
+        is half of it.
 
+    See Also
+    --------
+    Exponential : The same function of the Euclidean distance.
+
+    Examples
+    --------
     >>> Laplacian(scale=7)([[0.0, 0.0]], [[3.0, 4.0]]).round(4)
     array([[0.3679]])
     """
@@ -203,8 +250,19 @@ class Laplacian(DistanceKernel):
 
 @dataclass(repr=False, unsafe_hash=True)
 class CustomKernel(Kernel):
-    """Kernel given by a function of X and Z, which returns finite numbers (rows of X x rows of Z).
+    """Kernel given by a function.
 
+    Parameters
+    ----------
+    function : callable
+        Function of X and Z that returns finite numbers (rows of X x rows of Z).
+
+    See Also
+    --------
+    Kernel : Base of kernels that are defined as classes.
+
+    Examples
+    --------
     >>> CustomKernel(lambda X, Z: np.minimum(X, Z.T))([[1.0], [2.0]])
     array([[1., 1.],
            [1., 2.]])

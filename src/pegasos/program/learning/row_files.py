@@ -17,8 +17,8 @@ from pegasos.engine.rows.blocks import THIN, THIN_ROWS, Block
 from pegasos.engine.rows.plan import Plan, budget_bytes
 from pegasos.engine.runtime.memory import Buffers
 from pegasos.engine.runtime.threads import blas_threads
-from pegasos.learners.from_passes import fit_in_passes, warn_if_late
-from pegasos.learners.sdca import SDCA
+from pegasos.learners.from_passes import fit_in_passes
+from pegasos.learners.sdca import SDCA, warn_if_late
 from pegasos.program.files import temporary_folder
 from pegasos.program.learning.tables import Cluster
 from pegasos.program.tables.dataset import Array, BadData
@@ -208,7 +208,7 @@ def fit_to_files(
         where += ", read by the workers of a cluster"
     kind = "csr" if files[0].is_sparse else "dense"
     learner.plan_ = Plan(kind, "by blocks", 0, 0, budget, blas_threads(), where, done)
-    warn_if_late(learner, single=True)
+    warn_if_late(learner, single=True, finished=learner.n_iter_ < learner.max_epochs)
 
 
 def _totals(files: Sequence[RowFile]) -> tuple[int, int]:

@@ -85,6 +85,10 @@ def export_onnx(model: Any, path: str | os.PathLike[str], *, float32: bool = Fal
     BadModel
         If the model cannot be represented in ONNX.
 
+    See Also
+    --------
+    pegasos.save : Write a model file, from which `load` returns the estimator.
+
     Notes
     -----
     A file has one input matrix `X`, or, if some columns are text, one input of shape (rows, 1) per

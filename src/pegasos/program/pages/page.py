@@ -157,6 +157,19 @@ def report(thing: Any, X: Any = None, y: Any = None, **facts: Any) -> Page:
     Page
         Jupyter displays it; `save(path)` writes it, `write(folder, figures=True)` also writes its
         figures and tables.
+
+    See Also
+    --------
+    pegasos.explain : Importance, effects and support vectors as numbers.
+    pegasos.plot : Single charts for notebooks.
+
+    Examples
+    --------
+    >>> from pegasos import SDCA, load_set
+    >>> X, y = load_set("moons", return_X_y=True)
+    >>> page = report(SDCA(random_state=0).fit(X, y), X, y, name="moons")
+    >>> "<!doctype html>" in page.html.lower()
+    True
     """
     if not isinstance(thing, str | Path):
         from pegasos.program.pages.labeled_rows import as_dataset

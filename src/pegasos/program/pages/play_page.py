@@ -33,6 +33,15 @@ def play(X: Any = None, y: Any = None, **facts: Any) -> PlayPage:
     **facts
         Name of the data, columns (names of features), and image (height, width).
 
+    Returns
+    -------
+    PlayPage
+        Jupyter displays it; `save(path)` writes it.
+
+    See Also
+    --------
+    pegasos.report : A page about a fitted model.
+
     Examples
     --------
     >>> play()

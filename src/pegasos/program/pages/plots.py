@@ -44,11 +44,22 @@ def boundary(model: Any, X: Any, y: Any) -> LayerChart:
     X, y : arrays or frames
         Rows and labels.
 
+    Returns
+    -------
+    LayerChart
+        Chart that Jupyter displays and `save` writes to a file.
+
+    See Also
+    --------
+    pegasos.report : A page with this map and all other charts.
+
     Examples
     --------
     >>> from pegasos import SDCA, load_set
     >>> X, y = load_set("moons", return_X_y=True)
-    >>> boundary(SDCA(kernel="gaussian").fit(X, y), X, y).save("moons.html")  # doctest: +SKIP
+    >>> chart = boundary(SDCA(kernel="gaussian", random_state=0).fit(X, y), X, y)
+    >>> type(chart).__name__
+    'LayerChart'
     """
     estimator = _estimator(model)
     check_consistent_length(X, y)
@@ -71,6 +82,24 @@ def heatmap(sweep: SweepCV, x: str | None = None, y: str | None = None) -> Layer
     x, y : str, optional
         Names of the parameters across and down, such as "lam" or, where kernels differ in a
         number, "gaussian variance".
+
+    Returns
+    -------
+    LayerChart
+        Chart that Jupyter displays and `save` writes to a file.
+
+    See Also
+    --------
+    curves : Values along one parameter, with bands of one std.
+
+    Examples
+    --------
+    >>> from pegasos import SDCA, SweepCV, load_set
+    >>> X, y = load_set("moons", return_X_y=True)
+    >>> grid = {"C": [0.1, 1, 10], "kernel": ["gaussian"], "tol": [1e-2, 1e-3]}
+    >>> sweep = SweepCV(SDCA(random_state=0), grid, cv=3).fit(X, y)
+    >>> type(heatmap(sweep, "C", "tol")).__name__
+    'LayerChart'
     """
     grid = _grid(sweep)
     family = grid.family_of_choice()
@@ -85,7 +114,27 @@ def heatmap(sweep: SweepCV, x: str | None = None, y: str | None = None) -> Layer
 def confusion(y: Any, predicted: Any, *, rates: bool = False) -> LayerChart:
     """Draw the confusion matrix: true classes down, predicted ones across.
 
-    Numbers are rows, or with `rates` percent of the rows of the true class.
+    Parameters
+    ----------
+    y, predicted : array-like
+        True and predicted labels.
+    rates : bool, default=False
+        Whether numbers are percent of the rows of the true class instead of rows.
+
+    Returns
+    -------
+    LayerChart
+        Chart that Jupyter displays and `save` writes to a file.
+
+    See Also
+    --------
+    boundary : The predicted class over two features.
+
+    Examples
+    --------
+    >>> chart = confusion(["a", "b", "b"], ["a", "b", "a"])
+    >>> type(chart).__name__
+    'LayerChart'
     """
     check_consistent_length(y, predicted)
     classes = np.union1d(y, predicted)
@@ -112,6 +161,22 @@ def curves(
         Rows and labels for the errors of a model.
     along : str, optional
         Name of the parameter of a sweep, by default λ or the number of steps.
+
+    Returns
+    -------
+    Chart, LayerChart or HConcatChart
+        Chart that Jupyter displays and `save` writes to a file.
+
+    See Also
+    --------
+    heatmap : Cells of a sweep over two parameters.
+
+    Examples
+    --------
+    >>> from pegasos import SDCA, load_set
+    >>> X, y = load_set("moons", return_X_y=True)
+    >>> type(curves(SDCA("logistic", random_state=0).fit(X, y))).__name__
+    'HConcatChart'
     """
     if isinstance(thing, SweepCV):
         grid = _grid(thing)
@@ -143,14 +208,62 @@ def curves(
 def roc(thing: Any, X: Any = None, y: Any = None) -> LayerChart:
     """Draw the recall against the false positive rate over all thresholds, for two classes.
 
-    The dot is the threshold in use. The rates of a model are those on rows X, y; those of a SweepCV
-    without rows are out of fold.
+    The dot is the threshold in use.
+
+    Parameters
+    ----------
+    thing : SweepCV, learner or pipeline
+        A fitted search or model.
+    X, y : arrays or frames, optional
+        Rows and labels; without them the rates of a SweepCV are out of fold.
+
+    Returns
+    -------
+    LayerChart
+        Chart that Jupyter displays and `save` writes to a file.
+
+    See Also
+    --------
+    precision_recall : The precision against the recall.
+
+    Examples
+    --------
+    >>> from pegasos import SDCA, load_set
+    >>> X, y = load_set("moons", return_X_y=True)
+    >>> type(roc(SDCA(random_state=0).fit(X, y), X, y)).__name__
+    'LayerChart'
     """
     return _altair(rate_charts(_rates(thing, X, y))["roc"])
 
 
 def precision_recall(thing: Any, X: Any = None, y: Any = None) -> LayerChart:
-    """Draw the precision against the recall over all thresholds, for two classes; see `roc`."""
+    """Draw the precision against the recall over all thresholds, for two classes.
+
+    The dot is the threshold in use.
+
+    Parameters
+    ----------
+    thing : SweepCV, learner or pipeline
+        A fitted search or model.
+    X, y : arrays or frames, optional
+        Rows and labels; without them the rates of a SweepCV are out of fold.
+
+    Returns
+    -------
+    LayerChart
+        Chart that Jupyter displays and `save` writes to a file.
+
+    See Also
+    --------
+    roc : The recall against the false positive rate.
+
+    Examples
+    --------
+    >>> from pegasos import SDCA, load_set
+    >>> X, y = load_set("moons", return_X_y=True)
+    >>> type(precision_recall(SDCA(random_state=0).fit(X, y), X, y)).__name__
+    'LayerChart'
+    """
     return _altair(rate_charts(_rates(thing, X, y))["precision-recall"])
 
 

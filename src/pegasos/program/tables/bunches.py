@@ -43,6 +43,10 @@ def load_set(
         None). If a set has test rows of its own (usps), data and target are its training rows, and
         test_data and test_target its test rows, otherwise None. images: rows as pictures, or None.
 
+    See Also
+    --------
+    pegasos.play : Learners on a set in the browser, step by step.
+
     Examples
     --------
     >>> from pegasos import load_set
