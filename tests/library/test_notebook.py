@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from pegasos import SDCA, Pegasos, SweepCV, load_set
 from pegasos.kernels import Gaussian
-from pegasos.search.notebook import MOST
+from pegasos.search.notebook import SHOWN_SETTINGS
 from pegasos.search.running import Progress
 
 X, Y = load_set("moons", rows=90, return_X_y=True)
@@ -108,11 +108,13 @@ def test_scores_of_other_kinds(scoring):
 
 def test_only_the_best_are_shown_and_names_are_escaped():
     steps = make_pipeline(StandardScaler(), SDCA())
-    sweep = SweepCV(steps, {"sdca__lam": np.logspace(-4, 0, 2 * MOST)}, cv=2).fit(
+    sweep = SweepCV(steps, {"sdca__lam": np.logspace(-4, 0, 2 * SHOWN_SETTINGS)}, cv=2).fit(
         X, np.where(Y == 1, "<b>", "&")
     )
     shown = Shown(sweep._repr_html_())
-    assert len(shown.cells) == 2 * MOST and "choice" in [title for title, _ in shown.cells]
+    assert len(shown.cells) == 2 * SHOWN_SETTINGS and "choice" in [
+        title for title, _ in shown.cells
+    ]
     assert "lam=" in shown.text and "sdca__lam" not in shown.text
 
 

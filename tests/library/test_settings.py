@@ -29,7 +29,7 @@ from pegasos.program.terminal.grammar import parse_kernels
 from pegasos.program.terminal.reproduction import command_line, kernel_option, python_lines
 from pegasos.search import folds
 from pegasos.search.anatomy import anatomy
-from pegasos.search.settings import Opaque, Part, Setting, Stop, Table, freeze
+from pegasos.search.settings import FrozenDict, Opaque, Part, Setting, Stop, freeze
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::pegasos.search.advice.SweepWarning",
@@ -305,7 +305,7 @@ def test_values_by_name() -> None:
         3,
         "C",
     )
-    assert freeze({1: [2.0]}) == Table(((1, (2.0,)),))
+    assert freeze({1: [2.0]}) == FrozenDict(((1, (2.0,)),))
     assert isinstance(freeze(np.arange(3)), Opaque)
 
 

@@ -582,7 +582,7 @@ def test_ctrl_c_ends_within_a_second_and_keeps_what_is_done(tmp_path: Path) -> N
         time.monotonic() - start < 5.0
     )  # a second on an idle machine; generous here, because tests share one
     assert code != 0
-    assert "finished cells are kept in" in said and "goes on from there" in said
+    assert "finished cells are kept in" in said and "resumes there" in said
 
 
 @parametrize_with_checks(

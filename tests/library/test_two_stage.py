@@ -244,7 +244,7 @@ def test_groups_stay_apart_in_a_sample() -> None:
     splits = list(GroupKFold(5).split(X, y, groups))
     problem = Problem(X, y, np.array([0, 1]), y, None, splits)
     rows = stratified(y, 250)
-    sampled = problem.only(rows)
+    sampled = problem.restrict(rows)
     assert sum(len(test) for _, test in sampled.splits) == 250
     for train, test in sampled.splits:
         assert not set(groups[train]) & set(groups[test])
@@ -316,15 +316,15 @@ def test_no_time_at_all(exhaustive: bool) -> None:
 
 @pytest.mark.parametrize(("calls", "decided"), [(2, "sample"), (3, "folds")])
 def test_time_is_over_between_stages(monkeypatch: Any, calls: int, decided: str) -> None:
-    from pegasos.search.running import Filling
+    from pegasos.search.running import CellRunner
 
-    original, done = Filling.run, [0]
+    original, done = CellRunner.run, [0]
 
     def run(self: Any, cells: Any, until: Any = None) -> bool:
         done[0] += 1
         return original(self, cells, until) if done[0] <= calls else False
 
-    monkeypatch.setattr(Filling, "run", run)
+    monkeypatch.setattr(CellRunner, "run", run)
     found = search(LARGE, max_time=3600)
     assert found.decided_by_ == decided and not found.completed_
     scores = found.cv_results_["mean_test_score"]

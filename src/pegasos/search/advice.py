@@ -1,4 +1,4 @@
-"""Advice from the position of the best cell in its grid, and the simplest cell that is as good."""
+"""Advice on the grid if the best cell is on its border, and the one-standard-error rule."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def _is_number(value: Any) -> TypeGuard[float]:
 def one_standard_error(errors: Array, deviations: Array, complexity: list[Any], best: int) -> int:
     """Return the simplest cell whose error is within one standard error of the best one's.
 
-    `deviations` are scores (cells x folds). A cell without a complexity is not simpler than the
-    best one.
+    `deviations` are scores (cells x folds); a complexity of None marks cells that are not simpler
+    than the best one.
     """
     folds = deviations.shape[1]
     error = deviations[best].std(ddof=1) / np.sqrt(folds) if folds > 1 else 0.0
@@ -89,9 +89,9 @@ def one_standard_error(errors: Array, deviations: Array, complexity: list[Any], 
 def complexity(cell: Cell, best: Cell) -> tuple[float, float, float, float] | None:
     """Return the complexity of a cell that is simpler (smoother) than the best one, else None.
 
-    Simpler is, with the same model and preparation: a linear predictor instead of a kernel, a lower
-    degree, a wider kernel at a λ that is no smaller, or, with the same kernel, a larger λ or fewer
-    steps.
+    With the same model and preparation simpler means: a linear predictor instead of a kernel, a
+    lower degree, a wider kernel with no smaller λ, or a larger λ or fewer steps with the same
+    kernel.
     """
     one, other = cell.setting, best.setting
     if (one.model, one.preparation, one.options) != (other.model, other.preparation, other.options):

@@ -1,4 +1,4 @@
-"""Anatomy of a pipeline: the steps that prepare rows, and the learner."""
+"""Anatomy of an estimator: the steps that prepare rows, and the learner at its end."""
 
 from __future__ import annotations
 

@@ -19,11 +19,11 @@ Array = np.ndarray[Any, Any]
 
 #: Kind of calibration: the model's own probabilities.
 OWN = "own"
-#: Parts of the rows in which calibrations are compared, and rows that a class needs at least.
+#: Folds in which calibrations are compared, and rows that a class needs at least.
 PARTS, LEAST_ROWS = 5, 10
 #: Rows from which on isotonic regression is tried: with fewer it overfits.
 ISOTONIC_ROWS = 1000
-#: Aims of a threshold besides metrics: as much recall as possible at a precision, or vice versa.
+#: Aims besides metrics: as much recall as possible at a minimum precision, or vice versa.
 WISHES = ("precision", "recall")
 #: Metrics that a threshold can be chosen for.
 AIMS = tuple(name for name in METRICS if name in ("error", "balanced-error", "f1", "cost"))
@@ -45,8 +45,8 @@ class ScaleWarning(UserWarning):
 def scale_warning(folds: Iterable[Array]) -> ScaleWarning | None:
     """Return a warning if the scores of the folds have no common scale.
 
-    That happens if a class is rare and never the more probable one: the hinge loss is then minimal
-    for equal scores of all rows, and the small rest differs between folds.
+    That happens if a class is rare and nowhere the more probable one: the hinge loss is minimal for
+    equal scores of all rows, and the small differences that remain vary between folds.
     """
     spreads = [float(np.std(scores, axis=0).max()) for scores in folds if len(scores) >= LEAST_ROWS]
     if not spreads or max(spreads) <= SPREAD * min(spreads):
@@ -65,7 +65,7 @@ def scale_warning(folds: Iterable[Array]) -> ScaleWarning | None:
 class Calibrated:
     """Chosen calibration (None: the model's own probabilities) and the Brier score of each kind.
 
-    `probabilities` of each row are from a map that was fitted without it.
+    `probabilities` are cross-fitted: those of each row are from a map fitted to other rows.
     """
 
     calibration: Calibration | None
@@ -135,10 +135,10 @@ def cross_fitted(kind: str, scores: Array, codes: Array, pairs: bool = False) ->
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class")
         parts = list(StratifiedKFold(PARTS, shuffle=True, random_state=0).split(codes, codes))
-    for rest, part in parts:
-        learned = rest[known[rest]]
-        fitted = fit_calibration(kind, scores[learned], codes[learned], pairs)
-        p[part] = fitted.probabilities(scores[part])
+    for train, test in parts:
+        train = train[known[train]]
+        fitted = fit_calibration(kind, scores[train], codes[train], pairs)
+        p[test] = fitted.probabilities(scores[test])
     return p
 
 
@@ -183,9 +183,9 @@ def expected_calibration_error(bins: list[tuple[float, float, int]]) -> float:
 
 @dataclass(frozen=True)
 class Aim:
-    """Aim of a threshold: a metric, or a wish: at least so much "precision" or "recall".
+    """Aim of a threshold: a metric to optimize, or a minimum of "precision" or "recall" (`wish`).
 
-    A metric beside a wish only names the positive class.
+    With a wish, the metric only names the positive class.
     """
 
     metric: Metric | None = None
@@ -217,7 +217,7 @@ class Aim:
         return self.metric.name
 
     def loss(self, rates: Rates) -> Array:
-        """Return a number for each threshold, smaller for better ones; infinite if refused."""
+        """Return a loss for each threshold; infinite where the minimum is not reached."""
         hits, alarms, missed = rates.hits, rates.alarms, rates.positives - rates.hits
         if self.metric is None or self.wish is not None:
             asked, other = np.nan_to_num(rates.precision), rates.recall
@@ -236,7 +236,7 @@ class Aim:
 
 @dataclass(frozen=True)
 class Threshold:
-    """Score from which on rows are called positive, with a 95 % interval, and its consequences.
+    """Score above which rows are predicted positive, with a 95 % interval, and resulting rates.
 
     `precision`, `recall` and the `share` of rows above it are those of the rows it was chosen on.
     """
@@ -279,7 +279,7 @@ def choose_threshold(aim: Aim, scores: Array, positive: Array) -> Threshold:
 
 
 def _best(aim: Aim, rates: Rates) -> int | None:
-    """Return the best threshold, of equal ones the middle one; None if the aim is out of reach."""
+    """Return the index of the best threshold, the middle one of ties; None if none is feasible."""
     losses = aim.loss(rates)
     best = np.flatnonzero(losses == losses.min())
     return int(best[(len(best) - 1) // 2]) if np.isfinite(losses).any() else None
@@ -287,7 +287,7 @@ def _best(aim: Aim, rates: Rates) -> int | None:
 
 @dataclass(frozen=True)
 class Rates:
-    """Weights of positive rows (hits) and negative rows (alarms) above each threshold."""
+    """True positives (hits) and false positives (alarms) above each threshold, by weight."""
 
     thresholds: Array
     hits: Array

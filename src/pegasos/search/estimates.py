@@ -65,7 +65,7 @@ def bootstrap_choice(wrong: Array, rounds: int = 1000, seed: int = 0) -> Estimat
 
 
 def held_out(wrong: Array) -> Estimate:
-    """Return the error on rows without part in the choice, with the exact binomial interval."""
+    """Return the error on held-out rows, with its exact binomial interval."""
     from scipy.stats import binomtest
 
     mistakes, rows = int(wrong.sum()), len(wrong)
@@ -103,12 +103,12 @@ class Figure:
     better: bool
 
     def ahead(self, least: bool) -> bool:
-        """Tell whether the model beats the baseline, be it by noise; `least`: small is good."""
+        """Tell whether the value is better than the baseline's; `least`: smaller is better."""
         return self.value < self.baseline if least else self.value > self.baseline
 
 
 def measured(metric: Metric, found: Answers, counts: Array | None = None) -> Figure:
-    """Return a metric of answers, with its noise and baseline.
+    """Return a metric of predictions, with its bootstrap interval and baseline.
 
     `counts` are the training rows of each class, which determine the baseline (by default the rows
     of the answers).
@@ -137,7 +137,7 @@ def measured(metric: Metric, found: Answers, counts: Array | None = None) -> Fig
 
 
 def resamples(rows: int, rounds: int | None = None) -> Iterator[Array]:
-    """Yield how often each row is drawn in each bootstrap round, equal for equal `rows`."""
+    """Yield how often each row is drawn in each bootstrap round; the seed is fixed."""
     rounds = int(np.clip(_DRAWN / max(1, rows), _LEAST, _MOST)) if rounds is None else rounds
     random = np.random.default_rng(0)
     for _ in range(rounds):

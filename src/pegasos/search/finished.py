@@ -30,14 +30,14 @@ Array = np.ndarray[Any, Any]
 
 
 class CellSearch(Connected, GridSearchCV):
-    """Search that has the scores of its cells, and chooses one of them."""
+    """Search that chooses one of its cells by their scores, and gives advice on the grid."""
 
     def _get_scorers(self) -> Any:
         metric = as_metric(self.scoring)
         return super()._get_scorers() if metric is None else (metric, "score")
 
     def _choose_best(self, cells: list[Cell], results: dict[str, Any], metric: Any) -> None:
-        """Set `cv_results_` and, unless metrics compete, the attributes of the best cell."""
+        """Set `cv_results_` and the best cell; of several metrics `refit` names the one to use."""
         self.cv_results_ = results
         if self.refit or not self.multimetric_:
             self.best_index_ = self._best_index(cells, results, metric)
@@ -64,7 +64,7 @@ class CellSearch(Connected, GridSearchCV):
 
 
 class FinishedSearch(CellSearch):
-    """Search that has kept out-of-fold predictions, and computes estimates from them."""
+    """Search that keeps out-of-fold predictions, and computes estimates and decisions from them."""
 
     #: Whether each cell has all folds.
     _complete: Array
@@ -138,7 +138,7 @@ class FinishedSearch(CellSearch):
                 f"the scores of cell {cell} were not kept in every fold: only those of leading "
                 "cells are."
             )
-        # A row that was tested several times has the scores of the last fold.
+        # Of a row that was tested several times, take the scores of the last fold.
         tested, scores = (np.concatenate(each)[::-1] for each in zip(*parts, strict=True))
         rows, last = np.unique(tested, return_index=True)
         return rows, scores[last]

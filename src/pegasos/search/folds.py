@@ -38,7 +38,7 @@ class Problem:
     weights: Array | None
     splits: list[tuple[Array, Array]]
 
-    def only(self, rows: Array) -> Problem:
+    def restrict(self, rows: Array) -> Problem:
         """Restrict the folds to some rows; leave out folds without test rows or with one class."""
         inside = np.zeros(len(self.codes), dtype=bool)
         inside[rows] = True
@@ -73,7 +73,7 @@ def stratified(codes: Array, size: int) -> Array:
 
 @dataclass
 class Prepared:
-    """All rows as the learner sees them in one fold, and its training rows, `members`."""
+    """All rows after the preprocessing of one fold, and the indices of its training rows."""
 
     X: Any
     members: Array
@@ -95,7 +95,7 @@ def prepare(parts: Anatomy, X: Any, y: Any, train: Array) -> Prepared:
 
 
 class Shared:
-    """Values used by several units: made by the first of them, dropped after the last."""
+    """Reference-counted values of units: made on first use, dropped after the last expected one."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -112,7 +112,7 @@ class Shared:
         return self._uses[key] <= 1
 
     def get(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return a value; make it if no unit has done so."""
+        """Return a value; make it if no unit has done so yet."""
         with self._lock:
             lock = self._locks.setdefault(key, threading.Lock())
         with lock:
@@ -130,7 +130,7 @@ class Shared:
 
 
 def resolved_kernel(learner: Any, prepared: Prepared) -> Kernel | str | None:
-    """Return the kernel with its numbers, as a fit to the training rows alone resolves it."""
+    """Return the kernel with its relative parameters resolved on the training rows alone."""
     if learner.kernel is None or is_precomputed(learner.kernel):
         return learner.kernel
     kernel = as_kernel(learner.kernel)
@@ -143,7 +143,7 @@ def resolved_kernel(learner: Any, prepared: Prepared) -> Kernel | str | None:
 def make_rows(kernel: Kernel | str | None, X: Any, base: Callable[[], Array] | None) -> Any:
     """Return rows over all of X, so that test rows are scored during training.
 
-    `base` returns values of the kernel's measure that may be overwritten, if they are shared.
+    `base`, if given, returns shared values of the kernel's measure, which may be overwritten.
     """
     if kernel is None:
         return MappedFeatures(X) if isinstance(X, MappedRows) else explicit_rows(X)
@@ -152,12 +152,12 @@ def make_rows(kernel: Kernel | str | None, X: Any, base: Callable[[], Array] | N
     if base is None:
         return GramRows(kernel.matrix(X, X), kernel, X)
     K = base()
-    for start in range(0, len(K), 256):  # in pieces that stay in the cache
+    for start in range(0, len(K), 256):  # in blocks that stay in the CPU cache
         kernel.transform(K[start : start + 256])
     return GramRows(K, kernel, X)
 
 
 def base_values(kernel: Kernel, X: Any) -> Array:
-    """Return the kernel's measure between all rows, of which every kernel of it is a map."""
+    """Return the kernel's measure (distances or inner products) between all rows."""
     assert kernel.measure is not None
     return fill_gram(Pairs(kernel.measure, X), lambda tile: None)

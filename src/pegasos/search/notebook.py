@@ -11,7 +11,7 @@ from pegasos.metrics import measure_of, shown_value
 from pegasos.search.settings import freeze
 
 #: Settings in the table.
-MOST = 12
+SHOWN_SETTINGS = 12
 _CELL = "padding:3px 9px;text-align:right"
 _MARKS = {"choice": "#d50032", "simplest as good": "#ff9f1c"}
 
@@ -70,20 +70,20 @@ def _table(search: Any, scoring: Any, means: Any) -> str:
     marks = {getattr(search, "simplest_index_", None): "simplest as good"}
     marks[search.best_index_] = "choice"
     rows = ""
-    for number in list(dict.fromkeys([search.best_index_, *known]))[:MOST]:
+    for number in list(dict.fromkeys([search.best_index_, *known]))[:SHOWN_SETTINGS]:
         mark, own = marks.get(number, ""), params[number]
         texts = [escape(_text(own[name])) if name in own else "" for name in varied]
         value = measure.label(shown_value(scoring, float(means[number])))
-        look = f";outline:2px solid {_MARKS[mark]}" if mark else ""
+        style = f";outline:2px solid {_MARKS[mark]}" if mark else ""
         cells = "".join(_cell("td", text) for text in texts)
-        rows += f"<tr>{cells}{_cell('td', value, mark or measure.name, look)}</tr>"
-    look = "border-collapse:collapse;font-size:12px;font-variant-numeric:tabular-nums"
-    return f'<table style="{look}"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>'
+        rows += f"<tr>{cells}{_cell('td', value, mark or measure.name, style)}</tr>"
+    style = "border-collapse:collapse;font-size:12px;font-variant-numeric:tabular-nums"
+    return f'<table style="{style}"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>'
 
 
-def _cell(tag: str, text: str, title: str = "", look: str = "") -> str:
+def _cell(tag: str, text: str, title: str = "", style: str = "") -> str:
     named = f' title="{escape(title)}"' if title else ""
-    return f'<{tag} style="{_CELL}{look}"{named}>{text}</{tag}>'
+    return f'<{tag} style="{_CELL}{style}"{named}>{text}</{tag}>'
 
 
 def _plain(name: str) -> str:

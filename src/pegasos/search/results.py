@@ -1,4 +1,4 @@
-"""Results of a search: a table of cells x folds, filled unit by unit or from the store."""
+"""Results of a search: a table of cells x folds, filled from finished units or the store."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from pegasos.sklearn_private import check_method_params, is_passthrough_scorer, 
 
 Array = np.ndarray[Any, Any]
 
-#: Cells of a unit whose decision values are kept.
+#: Best cells of a unit, for which decision values are kept.
 KEPT_SCORES = 10
 
 
 class Table:
-    """Cells x folds of results.
+    """Results of cells x folds.
 
-    A result is what the store keeps: `out` (the scores and times that GridSearchCV formats),
-    `support`, `gap`, `labels` of the test rows, and for leading cells their `scores`.
+    A result is a dictionary, as the store keeps it: `out` (the scores and times that GridSearchCV
+    formats), `support`, `gap`, `labels` of the test rows, and for leading cells their `scores`.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Table:
         self._results: list[list[dict[str, Any] | None]] = []
         self.extend(cells)
 
-    def like(self, cells: list[Cell], problem: Problem) -> Table:
+    def make_empty(self, cells: list[Cell], problem: Problem) -> Table:
         """Return an empty table of other cells or folds."""
         return Table(cells, problem, self._scorers, self._score_params, self._training)
 
@@ -54,8 +54,8 @@ class Table:
 
     # -- filling -----------------------------------------------------------------------------------
 
-    def take(self, unit: Unit, result: UnitResult) -> None:
-        """Score every cell of a finished unit."""
+    def add(self, unit: Unit, result: UnitResult) -> None:
+        """Score every cell of a finished unit, and add the results."""
         train, test = self._splits[unit.fold]
         size, found = len(test), list[tuple[float, dict[str, Any], Array]]()
         for position, cell in enumerate(unit.cells):
@@ -79,7 +79,7 @@ class Table:
         return self._results[cell.number][unit.fold] or {}
 
     def restore(self, cell: Cell, unit: Unit, found: dict[str, Any]) -> None:
-        """Put a stored result back; raise an error where it is damaged."""
+        """Add a stored result; raise an error if it is damaged."""
         size = len(self._splits[unit.fold][1])
         _ = _number(found["out"]["test_scores"]), found["support"], found["gap"]
         if any(len(found[name]) != size for name in {"labels", "scores"} & {*found, "labels"}):
@@ -91,18 +91,18 @@ class Table:
     ) -> float | dict[str, float]:
         """Return the scores of a cell with these class codes on rows."""
         problem, learner = self.problem, cell.learner
-        truth, said = safe_indexing(problem.y, rows), self._classes[labels]
+        truth, predicted = safe_indexing(problem.y, rows), self._classes[labels]
         if is_passthrough_scorer(self._scorers) and not self._score_params:
-            return float(np.mean(np.asarray(truth) == said))
+            return float(np.mean(np.asarray(truth) == predicted))
 
         def probabilities() -> Array:
             return fold_probabilities(learner, scores, problem.codes[rows], classes)
 
-        # Cells that are compared by probabilities all get some.
+        # If cells are compared by probabilities, all of them need some.
         wanted = isinstance(self._scorers, Metric) and self._scorers.kind.needs == PROBABILITIES
         known = probabilities if wanted or learner.has_probabilities else None
         values = learner.decision_values(scores)
-        answers = FoldAnswers(self._classes[classes], said, values, known)
+        answers = FoldAnswers(self._classes[classes], predicted, values, known)
         params = check_method_params(problem.X, params=self._score_params, indices=rows)
         found: float | dict[str, float] = self._scorers(
             answers, safe_indexing(problem.X, rows), truth, **params
@@ -112,7 +112,7 @@ class Table:
     # -- reading -----------------------------------------------------------------------------------
 
     def complete(self) -> Array:
-        """Return which cells have all folds."""
+        """Tell which cells have results for all folds."""
         return np.array([None not in row for row in self._results])
 
     def values(self, metric: str | None = None) -> Array:
@@ -135,7 +135,7 @@ class Table:
 
     @property
     def labels(self) -> Array:
-        """Class codes of out-of-fold answers, cells x rows (-1 if unknown)."""
+        """Class codes of out-of-fold predictions, cells x rows (-1 if unknown)."""
         labels = np.full((len(self.cells), len(self.problem.codes)), -1, dtype=np.int32)
         for number, row in enumerate(self._results):
             for (_, test), found in zip(self._splits, row, strict=True):
@@ -172,7 +172,7 @@ class Table:
 
     @property
     def tolerances(self) -> Array:
-        """Duality gap that each cell should reach."""
+        """Relative duality gap that each cell should reach."""
         named = [(cell.learner, cell.learner.declaration.tolerance) for cell in self.cells]
         return np.array([np.inf if name is None else getattr(of, name) for of, name in named])
 
@@ -187,7 +187,7 @@ class Table:
             return None
         return float(self.values()[complete].mean(axis=1).max())
 
-    def out(self) -> list[dict[str, Any]]:
+    def fold_results(self) -> list[dict[str, Any]]:
         """Return a dictionary for each cell and fold, for GridSearchCV; unknown values are nan."""
         known = next(each for row in self._results for each in row if each)["out"]
         empty = {

@@ -1,4 +1,4 @@
-"""Evaluation of cells on folds: from the store, on threads, or on a Dask cluster; progress."""
+"""Evaluation of cells on folds, on threads or on a Dask cluster, with a store and progress."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 _log = logging.getLogger("pegasos.search")
 #: Seconds between two updates of the bar.
 PAUSE = 0.1
-#: Tasks per worker that balance the load; with fewer, units that could share rows are split.
+#: Tasks per worker that balance the load; if there are fewer, units that share rows are split.
 TASKS_PER_WORKER = 2
 #: Attempts at a task whose worker was lost.
 RETRIES = 3
 
 
-class Filling:
-    """Context in which a search fills one of its tables.
+class CellRunner:
+    """Context manager that evaluates cells of a search and adds their results to a table.
 
-    `rows` restricts the data to the rows of the table's folds; a folder of its own within the store
-    keeps those results.
+    `rows` restricts the data to the rows of the table's folds; their results have a separate folder
+    within the store.
     """
 
     def __init__(self, search: SweepCV, table: Table, rows: Any = None) -> None:
@@ -61,15 +61,15 @@ class Filling:
         }
         return Store(folder, question)
 
-    def __enter__(self) -> Filling:
-        """Return the context itself."""
+    def __enter__(self) -> CellRunner:
+        """Return the runner itself."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
-        """Close the store; say what it keeps after Ctrl-C."""
+        """Close the store; after Ctrl-C report what it contains."""
         folder = self._search.store
         if kind is not None and issubclass(kind, KeyboardInterrupt):
-            kept = f"finished cells are kept in {folder}; the same call goes on from there"
+            kept = f"finished cells are kept in {folder}; the same call resumes there"
             kept = kept if folder is not None else "nothing is kept without a `store`"
             self._progress.warn(f"interrupted: {kept}")
         self._progress.close()
@@ -77,7 +77,7 @@ class Filling:
             self._store.close()
 
     def run(self, cells: list[Cell], until: float | None = None) -> bool:
-        """Evaluate cells on all folds; return False if the moment `until` came before all."""
+        """Evaluate cells on all folds; return False if time ran out at the moment `until`."""
         search = self._search
         given = (self._problem, search.memory, search.seed_, search.warm_path)
         schedule = Schedule(make_groups(cells), *given)
@@ -93,7 +93,7 @@ class Filling:
 
     def _take(self, unit: Unit, result: UnitResult) -> None:
         table, cells = self._table, unit.cells
-        table.take(unit, result)
+        table.add(unit, result)
         if self._store is not None:
             found = ((self._key(cell), unit.fold, table.record(cell, unit)) for cell in cells)
             self._store.save(found)
@@ -107,7 +107,7 @@ class Filling:
         return f"{cell.setting.key()} {json.dumps(asked, sort_keys=True)}"
 
     def _unfinished(self, unit: Unit) -> Unit:
-        """Return the unit without stored cells, whose results go into the table."""
+        """Return the unit without stored cells, and restore those to the table."""
         if self._store is None:
             return unit
         missing = list[Cell]()
@@ -125,13 +125,13 @@ def run_on_cluster(
     schedule: Schedule,
     client: Any,
     units: list[Unit],
-    done: Callable[[Unit, UnitResult], None],
+    on_done: Callable[[Unit, UnitResult], None],
     on_training: bool,
     max_time: float | None,
 ) -> bool:
-    """Run units on the workers of a distributed.Client; return False if time ended before all.
+    """Run units on the workers of a distributed.Client; return False if time ran out.
 
-    `done` is called here, for each unit when its task ends. Ctrl-C, an error and the end of time
+    `on_done` is called here, for each unit when its task ends. Ctrl-C, an error and the end of time
     cancel tasks that have not begun.
     """
     from pegasos.learners.cluster_tasks import guarded, some_done
@@ -152,7 +152,7 @@ def run_on_cluster(
                 return False
             for future in some_done(client, list(running), deadline - time.monotonic()):
                 for unit, result in zip(running.pop(future), future.result(), strict=True):
-                    done(unit, result)
+                    on_done(unit, result)
     return True
 
 
@@ -164,7 +164,7 @@ def _run_units(schedule: Schedule, units: list[Unit], on_training: bool) -> list
 
 
 def _split(schedule: Schedule, units: list[Unit], workers: int) -> list[list[Unit]]:
-    """Return tasks: units that share kernel rows, if that makes enough tasks for all workers."""
+    """Return one task per set of kernel rows if those are enough for all workers, else per unit."""
     tasks: dict[Any, list[Unit]] = {}
     for number, unit in enumerate(units):
         key = number if unit.kernel is None else unit.rows_key

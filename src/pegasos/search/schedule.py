@@ -98,7 +98,7 @@ class Unit:
 
 
 class Schedule:
-    """Units of groups on all folds, in an order that shares most, and their execution."""
+    """Units of groups on all folds, ordered so that they share most work, and their execution."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class Schedule:
     # -- order and memory --------------------------------------------------------------------------
 
     def _ordered(self, groups: list[list[Cell]]) -> list[Unit]:
-        """Return all units; those of one measure, and of one kernel, follow each other."""
+        """Return all units, with those of one measure, and of one kernel, next to each other."""
         units = [Unit.of(cells, fold) for cells in groups for fold in range(len(self._splits))]
         rank = {cells[0].setting.walk: number for number, cells in enumerate(groups)}
         bases = _places(unit.base_key for unit in units)
@@ -151,7 +151,7 @@ class Schedule:
         return "gram" if 2 * gram + 2 * state <= self.budget else "on the fly"
 
     def describe(self, units: list[Unit]) -> str:
-        """Return a line about the work to come."""
+        """Describe the planned work in one line."""
         fits, kernels = sum(len(unit.cells) for unit in units), {u.rows_key for u in units}
         work = f"{fits} fits ({len(self._splits)} folds) in {len(units)} walks over {len(kernels)}"
         return f"{work} sets of rows; {SOURCES[self.source]}; budget {self.budget / 1e9:.1f} GB"
@@ -161,14 +161,14 @@ class Schedule:
     def run(
         self,
         units: list[Unit],
-        done: Callable[[Unit, UnitResult], None],
+        on_done: Callable[[Unit, UnitResult], None],
         n_jobs: int | None,
         on_training: bool,
         max_time: float | None,
     ) -> bool:
-        """Run units on threads, each with one BLAS thread; return False if time ended before all.
+        """Run units on threads, each with one BLAS thread; return False if time ran out.
 
-        On the fly all kernels of a fold advance in step, and all threads work on their tiles.
+        On the fly all kernels of a fold advance together, and all threads compute their tiles.
         """
         until = None if max_time is None else time.monotonic() + max_time
         if not units:
@@ -176,17 +176,17 @@ class Schedule:
         uses = (key for unit in units for key in (unit.prepared_key, unit.rows_key))
         self._shared.expect(uses)
         self._shared.expect({unit.rows_key: unit.base_key for unit in units}.values())
-        flying = self.source == "on the fly"
+        on_the_fly = self.source == "on the fly"
         if self.source == "shared" and units[0].has_measure:
             self._base(units[0], self._prepared(units[0]))  # with all threads
         halt = threading.Event()
-        pool = ThreadPoolExecutor(1 if flying else _thread_count(n_jobs))
+        pool = ThreadPoolExecutor(1 if on_the_fly else _thread_count(n_jobs))
         running = {
             pool.submit(self._work, bundle, on_training, halt): bundle
             for bundle in self._bundles(units)
         }
         try:
-            with contextlib.nullcontext() if flying else single_threaded_blas():
+            with contextlib.nullcontext() if on_the_fly else single_threaded_blas():
                 while running:
                     left = None if until is None else max(0.0, until - time.monotonic())
                     finished, _ = wait(running, timeout=left, return_when=FIRST_COMPLETED)
@@ -194,14 +194,14 @@ class Schedule:
                         return False
                     for future in finished:
                         for unit, result in zip(running.pop(future), future.result(), strict=True):
-                            done(unit, result)
+                            on_done(unit, result)
             return True
         finally:
             halt.set()
             pool.shutdown(wait=True, cancel_futures=True)
 
     def _bundles(self, units: list[Unit]) -> list[list[Unit]]:
-        """Return units that advance in step: on the fly all kernels of one measure on one fold."""
+        """Return units that advance together: on the fly, kernels of one measure on one fold."""
         bundles: dict[Any, list[Unit]] = {}
         for number, unit in enumerate(units):
             learner, key = unit.learner, (number,)
@@ -217,23 +217,23 @@ class Schedule:
     ) -> list[UnitResult]:
         with interruptible(halt):
             try:
-                return run_together(self._open(bundle, on_training))
+                return run_together(self._start_runs(bundle, on_training))
             finally:
                 for unit in bundle:
                     self._shared.release(unit.prepared_key)
                     self._shared.release(unit.rows_key)
 
-    def _open(self, bundle: list[Unit], on_training: bool) -> list[UnitRun]:
-        runs, bank = [], None
-        if len(bundle) > 1:  # one place for the distances of a block
+    def _start_runs(self, bundle: list[Unit], on_training: bool) -> list[UnitRun]:
+        runs, distances = [], None
+        if len(bundle) > 1:  # compute the distances of a block once for all
             first = bundle[0].kernel
             assert first is not None and first.measure is not None
-            bank = SharedDistances(Pairs(first.measure, self._prepared(bundle[0]).X))
+            distances = SharedDistances(Pairs(first.measure, self._prepared(bundle[0]).X))
         for unit in bundle:
             prepared = self._prepared(unit)
             kernel = folds.resolved_kernel(unit.learner, prepared)
             if isinstance(kernel, Kernel) and self.source == "on the fly":
-                rows = KernelRows(kernel, prepared.X, bank)
+                rows = KernelRows(kernel, prepared.X, distances)
             else:
                 make = partial(self._make_rows, unit, kernel, prepared)
                 rows = self._shared.get(unit.rows_key, make)
@@ -267,7 +267,7 @@ class Schedule:
     def _task(
         self, unit: Unit, prepared: Prepared, kernel: Any, rows: Any
     ) -> tuple[tasks.Task, Array]:
-        """Return the learner's task, whose rows are all rows, and the classes of its members."""
+        """Return the learner's task on all rows, and the classes of its training rows."""
         X, members = prepared.X, prepared.members
         learner, problem = unit.learner, self._problem
         classes, local = np.unique(problem.codes[members], return_inverse=True)
@@ -298,7 +298,7 @@ class Schedule:
 
 
 def _places(keys: Iterable[Any]) -> dict[Any, int]:
-    """Return the order of first appearance of each key."""
+    """Return a number for each key, in the order of first appearance."""
     return {key: place for place, key in enumerate(dict.fromkeys(keys))}
 
 

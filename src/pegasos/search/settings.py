@@ -52,7 +52,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Table:
+class FrozenDict:
     """Hashable dictionary, such as class weights."""
 
     pairs: tuple[tuple[Any, Any], ...]
@@ -60,10 +60,10 @@ class Table:
 
 @dataclass(frozen=True, repr=False)
 class Opaque:
-    """Value without a plain form (function, array), compared by identity, shown as a text."""
+    """Value without a plain form, such as a function: compared by identity, shown as a text."""
 
     text: str
-    thing: Any = None
+    value: Any = None
 
     def __repr__(self) -> str:
         return f"<{self.text}>"
@@ -177,7 +177,7 @@ class Setting:
 
 
 def freeze(value: Any) -> Any:
-    """Return a hashable value that is equal for equal meanings of a parameter."""
+    """Return a hashable value that is equal for parameter values of equal meaning."""
     if isinstance(value, np.generic):
         return freeze(value.item())
     if isinstance(value, float) and not math.isfinite(value):
@@ -189,7 +189,7 @@ def freeze(value: Any) -> Any:
             return _opaque(value)
         return type(value)(**{name: freeze(each) for name, each in value.get_params().items()})
     if isinstance(value, dict):
-        return Table(tuple((freeze(name), freeze(each)) for name, each in value.items()))
+        return FrozenDict(tuple((freeze(name), freeze(each)) for name, each in value.items()))
     if isinstance(value, list | tuple):
         return tuple(freeze(each) for each in value)
     if isinstance(value, np.ndarray):
@@ -222,7 +222,7 @@ def _opaque(value: Any) -> Opaque:
     code = getattr(function, "__code__", None)
     if callable(function) and hasattr(function, "__qualname__"):
         text = f"{function.__module__}.{function.__qualname__}"
-    if code is not None:  # two lambdas may stand in one line
+    if code is not None:  # distinguishes lambdas of the same qualified name
         text += f" {hashlib.sha256(code.co_code + repr(code.co_consts).encode()).hexdigest()[:8]}"
     try:
         hash(value)
@@ -239,7 +239,7 @@ def thaw(value: Any) -> Any:
         return {"stop": value.parameter, "count": value.count}
     if isinstance(value, Part):
         return {"part": value.path, "params": thaw(value.params)}
-    if isinstance(value, Table):
+    if isinstance(value, FrozenDict):
         return {"table": thaw(value.pairs)}
     if isinstance(value, Opaque):
         return {"text": value.text}
@@ -258,4 +258,4 @@ def _from_json(value: Any) -> Any:
         return Stop(value["stop"], value["count"])
     if "part" in value:
         return Part(value["part"], _from_json(value["params"]))
-    return Table(_from_json(value["table"])) if "table" in value else Opaque(value["text"])
+    return FrozenDict(_from_json(value["table"])) if "table" in value else Opaque(value["text"])

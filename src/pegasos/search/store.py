@@ -1,8 +1,8 @@
-"""Finished cells on disk: one SQLite file, saved cell by cell, so that a killed search resumes.
+"""Finished cells in one SQLite file, saved cell by cell, so that a killed search can resume.
 
-A store belongs to one question: data, weights, splits, seed and version of the algorithms are
-written when it is made, and anything else is refused. Within it, a cell on a fold is found by all
-of its parameters, whatever grid it was part of.
+A store belongs to one question: data, labels, weights, splits, seed and version of the algorithms
+are written when it is created, and a search that differs in any of them is refused. Cells are
+identified by all of their parameters and the fold, whatever grid they were part of.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _FAULTS = {
     sqlite3.SQLITE_IOERR: (errno.EIO, "its disk cannot be read or written: take another one"),
     sqlite3.SQLITE_NOMEM: (errno.ENOMEM, "there is not enough memory to read it"),
 }
-#: Bytes: with less than this much free, a disk that cannot be written to is full.
+#: Free bytes below which a failed write means that the disk is full.
 _ROOM = 2**20
 
 
@@ -95,7 +95,7 @@ def failing_clearly(path: Path) -> Iterator[None]:
 
 
 def check_storable(learner: Any) -> None:
-    """Refuse callable draws whose repr does not state their values: stores find cells by it."""
+    """Refuse callables for `sampling` whose repr, which identifies cells, does not state values."""
     sampling = getattr(learner, "sampling", None)
     text = repr(sampling)
     unclear = hasattr(sampling, "__qualname__") or " at 0x" in text or "..." in text
@@ -110,7 +110,7 @@ def check_storable(learner: Any) -> None:
 class Store:
     """Results of cells by their parameters and fold.
 
-    Every saved cell outlives its process; a power failure may cost the last seconds of work.
+    Saved cells survive the end of the process; a power failure may lose those of the last seconds.
     """
 
     def __init__(self, folder: str | Path, question: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""SweepCV: scikit-learn's search interface over shared walks."""
+"""SweepCV: a grid search whose cells share solvers, kernel matrices and distances."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pegasos.search.finished import FinishedSearch
 from pegasos.search.folds import Problem
 from pegasos.search.grid import Cell, make_cells
 from pegasos.search.results import Table
-from pegasos.search.running import Filling
+from pegasos.search.running import CellRunner
 from pegasos.search.store import Store
 from pegasos.sklearn_private import check_method_params
 
@@ -28,7 +28,7 @@ Array = np.ndarray[Any, Any]
 
 
 class OutOfTime(TimeoutError):  # noqa: N818 - it describes an event
-    """Time was over before a single cell was complete."""
+    """Time ran out before any cell was complete."""
 
     def __init__(self, seconds: float | None) -> None:
         super().__init__(seconds)
@@ -192,7 +192,7 @@ class SweepCV(FinishedSearch):
         return self
 
     def _fix_seed(self, cells: list[Cell]) -> int:
-        """Return one seed for all cells, that of an earlier run in the store if there was one."""
+        """Return one seed for all cells, if possible that of an earlier run in the store."""
         states = [cell.learner.random_state for cell in cells]
         if any(state is not states[0] and state != states[0] for state in states):
             raise ValueError(
@@ -203,10 +203,10 @@ class SweepCV(FinishedSearch):
         return draw_seed(states[0])
 
     def _search(self, table: Table) -> Table:
-        """Fill the table, and return the one to choose from."""
+        """Evaluate all cells; return the table from which the best one is chosen."""
         until = None if self.max_time is None else time.monotonic() + self.max_time
-        with Filling(self, table) as filling:
-            self.completed_ = filling.run(table.cells, until)
+        with CellRunner(self, table) as runner:
+            self.completed_ = runner.run(table.cells, until)
         return table
 
     def _choose(self, table: Table, metric: Any) -> None:
@@ -218,7 +218,7 @@ class SweepCV(FinishedSearch):
             if not complete.all():  # cells without a score are expected
                 warnings.simplefilter("ignore", UserWarning)
             params = [cell.params for cell in cells]
-            results = self._format_results(params, self.n_splits_, table.out())
+            results = self._format_results(params, self.n_splits_, table.fold_results())
         results["mean_support_vectors"] = table.support.mean(axis=1)
         results["mean_gap"] = table.gaps.mean(axis=1)
         self.cells_, self.settings_ = cells, [cell.setting for cell in cells]
@@ -232,9 +232,9 @@ class SweepCV(FinishedSearch):
             self._check_refit_for_multimetric(first)
             metric = self.refit
         self._choose_best(cells, results, metric)
-        late = int((table.gaps > table.tolerances[:, None]).any(axis=1).sum())
-        if late:
-            warn_user(CellsNotConverged(late, len(cells)))
+        unconverged = int((table.gaps > table.tolerances[:, None]).any(axis=1).sum())
+        if unconverged:
+            warn_user(CellsNotConverged(unconverged, len(cells)))
 
     def _refit(self, X: Any, y: Any, fit_params: Any) -> None:
         begin = time.perf_counter()

@@ -19,7 +19,7 @@ from pegasos.search.advice import roughness
 from pegasos.search.folds import stratified
 from pegasos.search.grid import STOP, STRENGTH, WIDTH, Cell
 from pegasos.search.results import Table
-from pegasos.search.running import Filling
+from pegasos.search.running import CellRunner
 from pegasos.search.sweep import SweepCV
 from pegasos.sklearn_private import check_method_params, safe_indexing
 
@@ -27,13 +27,13 @@ Array = np.ndarray[Any, Any]
 
 #: The share of `max_time` for the search; the rest is for the refit.
 SEARCH_SHARE = 0.7
-#: Families that enter the second stage at most, and standard errors of the paired difference over
-#: folds by which the best setting of a family may be behind the best of all.
+#: Families in the second stage at most, and by how many standard errors (of the paired difference
+#: over folds) the best setting of a family may be behind the best of all.
 FAMILIES, BEHIND = 2, 2.0
 #: Scores that differ by less are equal: sums over folds are rounded.
 EQUAL = 1e-12
-#: Rows of the first refit within a time limit, and the factor by which each further one has more: a
-#: fit takes at least linear time, so the smaller ones take at most a third of the time of the last.
+#: Rows of the first refit within a time limit, and their ratio in successive refits. A fit takes at
+#: least linear time, so smaller refits together take at most a third of the time of the last.
 FIRST_ROWS, GROWTH = 400, 4
 
 
@@ -122,44 +122,44 @@ class TwoStageSearchCV(SweepCV):
         rows = None
         if not (self.exhaustive or whole) and len(codes) > self.max_rows:
             rows = stratified(codes, self.max_rows)
-            table = table.like(table.cells, table.problem.only(rows))
+            table = table.make_empty(table.cells, table.problem.restrict(rows))
         self.search_rows_ = len(codes) if rows is None else len(rows)
         self.first_rows_ = self.search_rows_ if whole else min(self.first_rows, self.search_rows_)
         self._grid = list(table.cells)
         if self.first_rows_ < len(codes) and not (self.exhaustive and self.max_time is None):
             sample = stratified(codes, self.first_rows_)
-            problem = table.problem.only(sample)
+            problem = table.problem.restrict(sample)
             if problem.splits:
-                self._first = table.like(table.cells, problem)
-                with Filling(self, self._first, sample) as filling:
-                    self._evaluate_all(filling, self._first, len(codes) / len(sample))
-        with Filling(self, table, rows) as filling:
-            return self._second_stage(filling, table, len(codes) / self.search_rows_)
+                self._first = table.make_empty(table.cells, problem)
+                with CellRunner(self, self._first, sample) as runner:
+                    self._evaluate_all(runner, self._first, len(codes) / len(sample))
+        with CellRunner(self, table, rows) as runner:
+            return self._second_stage(runner, table, len(codes) / self.search_rows_)
 
     def _until(self) -> float | None:
         """Return the moment of the monotonic clock at which the search ends."""
         return None if self.max_time is None else self._started + SEARCH_SHARE * self.max_time
 
-    def _run(self, filling: Filling, cells: list[Cell], times: float) -> None:
-        """Evaluate cells on so many times fewer rows, if there is time left."""
+    def _run(self, runner: CellRunner, cells: list[Cell], times: float) -> None:
+        """Evaluate cells on `times` fewer rows, if there is time left."""
         if self.completed_ and cells:
             fewer = [cell.for_fewer_rows(times) for cell in cells]
-            self.completed_ = filling.run(fewer, self._until())
+            self.completed_ = runner.run(fewer, self._until())
 
-    def _evaluate_all(self, filling: Filling, table: Table, times: float) -> None:
-        """Evaluate the grid; its first kernel in any case, so that there is something to choose."""
+    def _evaluate_all(self, runner: CellRunner, table: Table, times: float) -> None:
+        """Evaluate the grid; its first walk without a time limit, so that a cell is complete."""
         first, rest = table.cells, list[Cell]()
         if self.max_time is not None:
             walk = table.cells[0].setting.walk
             first = [cell for cell in table.cells if cell.setting.walk == walk]
             rest = [cell for cell in table.cells if cell.setting.walk != walk]
-        filling.run([cell.for_fewer_rows(times) for cell in first])
-        self._run(filling, rest, times)
+        runner.run([cell.for_fewer_rows(times) for cell in first])
+        self._run(runner, rest, times)
 
-    def _second_stage(self, filling: Filling, table: Table, times: float) -> Table:
+    def _second_stage(self, runner: CellRunner, table: Table, times: float) -> Table:
         """Evaluate the leading settings (or all), then refine; return the table to choose from."""
         if self._first is None:
-            self._evaluate_all(filling, table, times)
+            self._evaluate_all(runner, table, times)
         else:
             leader = table.cells[_best(self._first.values(self._metric))]
             chosen = list(table.cells)
@@ -168,16 +168,16 @@ class TwoStageSearchCV(SweepCV):
                 best = [table.cells[number] for number in self._leading(self._first)]
                 near = [[cell, *cell.neighbors(table.cells, axes)] for cell in best]
                 chosen = list({cell.number: cell for part in near for cell in part}.values())
-            # The family of the best setting comes first: time may be over before the others.
-            self._run(filling, [cell for cell in chosen if cell.family == leader.family], times)
-            self._run(filling, [cell for cell in chosen if cell.family != leader.family], times)
+            # The family of the best setting comes first, in case time runs out.
+            self._run(runner, [cell for cell in chosen if cell.family == leader.family], times)
+            self._run(runner, [cell for cell in chosen if cell.family != leader.family], times)
             if not table.complete()[leader.number]:
                 self.decided_by_ = "sample"
                 return self._first
         if not self.exhaustive:
             for params in self.variants:
-                self._evaluate(filling, table, times, self._varied(table, params))
-            self._refine(filling, table, times)
+                self._evaluate(runner, table, times, self._make_variants(table, params))
+            self._refine(runner, table, times)
         return table
 
     @property
@@ -195,17 +195,17 @@ class TwoStageSearchCV(SweepCV):
                 found.setdefault(table.cells[number].family, int(number))
         return list(found.values())[:FAMILIES]
 
-    def _varied(self, table: Table, params: dict[str, Any]) -> list[Cell]:
+    def _make_variants(self, table: Table, params: dict[str, Any]) -> list[Cell]:
         """Return a variant of the leading settings and of their neighbors along λ or C."""
         found = []
         for best in (table.cells[number] for number in self._leading(table)):
             if _scales_rows(params, best) and isinstance(best.setting.kernel, Polynomial):
-                continue  # far values raised to a power: one fit took minutes
+                continue  # unscaled outliers raised to a power: one fit took minutes
             near = [best, *best.neighbors(table.cells, [STRENGTH])]
             found += [cell.replace(params) for cell in near]
         return found
 
-    def _evaluate(self, filling: Filling, table: Table, times: float, cells: list[Cell]) -> bool:
+    def _evaluate(self, runner: CellRunner, table: Table, times: float, cells: list[Cell]) -> bool:
         """Evaluate cells that may be new to the table; return whether any was missing."""
         if not self.completed_:
             return False
@@ -218,15 +218,15 @@ class TwoStageSearchCV(SweepCV):
             asked.append(known.number)
         complete = table.complete()
         missing = [table.cells[number] for number in dict.fromkeys(asked) if not complete[number]]
-        self._run(filling, missing, times)
+        self._run(runner, missing, times)
         return bool(missing) and self.completed_
 
-    def _refine(self, filling: Filling, table: Table, times: float) -> None:
-        """Evaluate half steps around the best setting, as long as they help by more than noise."""
+    def _refine(self, runner: CellRunner, table: Table, times: float) -> None:
+        """Evaluate half steps around the best setting while they gain over a standard error."""
         for _ in range(self.refinements):
             best = _best(table.values(self._metric))
             steps = table.cells[best].half_steps(self._grid)
-            if not self._evaluate(filling, table, times, steps):
+            if not self._evaluate(runner, table, times, steps):
                 return
             scores = table.values(self._metric)
             gain = scores[_best(scores)] - scores[best]
@@ -292,10 +292,10 @@ def _scales_rows(params: dict[str, Any], cell: Cell) -> bool:
 def fit_in_time(
     estimator: Any, X: Any, y: Any, codes: Array, params: Any, until: float | None
 ) -> tuple[Any, int]:
-    """Fit an estimator to as many rows as possible until a moment of the monotonic clock.
+    """Fit an estimator to as many rows as possible before a moment of the monotonic clock.
 
-    With a limit it is fitted to 400 rows first, whatever the time, then to more; the last fit that
-    ends in time counts. Returns the fitted estimator and its number of rows.
+    With a limit it is fitted to 400 rows first, in any case, then to more; the last fit that ends
+    in time is returned, with its number of rows.
     """
     sizes, size = list[int](), FIRST_ROWS
     while until is not None and 2 * size <= len(codes):

@@ -1,4 +1,4 @@
-"""Unit of work of a search: all cells of a group on one fold, read off one run of their solvers."""
+"""Unit of work of a search: all cells of a group on one fold, which share one run of solvers."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Array = np.ndarray[Any, Any]
 
 @dataclass
 class UnitResult:
-    """Results of one unit, cell by cell in the order of its group.
+    """Results of one unit, in the order of its cells.
 
-    `labels` (cells, rows) are class codes of the search and `scores` (cells, rows, predictors)
-    those of the predictors of the fold's `classes`, first for the test rows, then, if requested,
-    for the training rows.
+    `labels` (cells, rows) are class codes of the search, and `scores` (cells, rows, predictors)
+    belong to the predictors of the fold's `classes`. Rows are the test rows, followed by the
+    training rows if requested.
     """
 
     labels: Array
@@ -35,7 +35,7 @@ class UnitResult:
 
 
 class UnitRun:
-    """Solvers of one unit, and the results read off at the stops of its cells.
+    """Solvers of one unit, and the results of its cells, recorded at their stops.
 
     `rows` are the rows to score.
     """
@@ -60,7 +60,7 @@ class UnitRun:
         )
 
     def read(self, stop: int) -> None:
-        """Read off the cells that end at this stop."""
+        """Record the results of the cells that end at this stop."""
         for solver in self.solvers:
             solver.complete()
         here = np.flatnonzero(self._stop_of == stop)
@@ -77,22 +77,22 @@ class UnitRun:
             result.gaps[here] = self._by_lam(gaps).max(axis=1)[which]
 
     def _by_lam(self, parts: list[Array]) -> Array:
-        """Return values of all solvers, (λ, predictors, ...); solvers order theirs by predictor."""
+        """Join values of all solvers, which are ordered by predictor, to (λ, predictors, ...)."""
         joined = np.concatenate(parts)
         return joined.reshape(self._columns, self._lams, *joined.shape[1:]).swapaxes(0, 1)
 
 
 def run_together(runs: list[UnitRun]) -> list[UnitResult]:
-    """Advance the solvers of all units in step, and read off every cell at its stop."""
+    """Advance the solvers of all units together, and record every cell at its stop."""
     begin = time.perf_counter()
     for stop in sorted({stop for run in runs for stop in run.stops}):
-        going = [run for run in runs if run.stops[-1] >= stop]
-        for solvers in zip(*(run.solvers for run in going), strict=True):
+        active = [run for run in runs if run.stops[-1] >= stop]
+        for solvers in zip(*(run.solvers for run in active), strict=True):
             if len(solvers) > 1:
                 advance_together(list(solvers), stop)
             else:
                 solvers[0].advance(stop)
-        for run in going:
+        for run in active:
             if stop in run.stops:
                 run.read(stop)
     for run in runs:
@@ -101,12 +101,12 @@ def run_together(runs: list[UnitRun]) -> list[UnitResult]:
 
 
 def decide(scores: Array) -> Array:
-    """Return the index of the class: by the sign of a single score, else that of the largest."""
+    """Return the index of the predicted class: by the sign of one score, else the largest score."""
     return (scores[..., 0] > 0).astype(np.intp) if scores.shape[-1] == 1 else scores.argmax(axis=-1)
 
 
 class FoldAnswers(ClassifierMixin, BaseEstimator):
-    """Answers of one cell on some rows, as a fitted classifier for scikit-learn's scorers.
+    """Predictions of one cell on some rows, as a fitted classifier for scikit-learn's scorers.
 
     Decision values and probabilities (computed on request) are optional.
     """

@@ -8,7 +8,7 @@ from typing import Any
 
 from pegasos.engine.kernels.base import DistanceKernel, Kernel
 from pegasos.engine.kernels.standard import KERNELS
-from pegasos.search.settings import Opaque, Part, Setting, Table
+from pegasos.search.settings import FrozenDict, Opaque, Part, Setting
 
 _TITLES = {"lam": "λ", "n_iter": "steps (T)", "expand": "degree of expansion", "param": "parameter"}
 #: Spaces at which no line may break.
@@ -72,7 +72,7 @@ def value_text(value: Any, digits: int = 3) -> str:
     if isinstance(value, Part):
         params = (f"{name}={value_text(each)}" for name, each in value.params)
         return " ".join([value.name, *params])
-    if isinstance(value, Table):
+    if isinstance(value, FrozenDict):
         return ", ".join(f"{value_text(name)}: {value_text(each)}" for name, each in value.pairs)
     if isinstance(value, tuple):
         return ", ".join(map(value_text, value))

@@ -10,7 +10,7 @@ from typing import Any
 from pegasos.engine.kernels.base import DistanceKernel, Kernel
 from pegasos.engine.kernels.standard import KERNELS, as_kernel
 from pegasos.learners.catalogue import MODELS
-from pegasos.search.settings import Opaque, Part, Setting, Table
+from pegasos.search.settings import FrozenDict, Opaque, Part, Setting
 
 #: Scalers that have an option.
 _SCALERS = {"StandardScaler": "standardize", "MinMaxScaler": "normalize", "RobustScaler": "robust"}
@@ -101,7 +101,7 @@ def kernel_option(kernel: Any) -> str | None:
 def _value(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, Table):
+    if isinstance(value, FrozenDict):
         return ",".join(f"{name}={_value(each)}" for name, each in value.pairs)
     return f"{value:.12g}" if isinstance(value, float) else str(value)
 
@@ -214,7 +214,7 @@ class _Code:
         """Return a value as an expression."""
         if isinstance(value, Part):
             return self.call(value.home, value.name, self.texts(dict(value.params)))
-        if isinstance(value, Table):
+        if isinstance(value, FrozenDict):
             pairs = (f"{self.of(name)}: {self.of(each)}" for name, each in value.pairs)
             return f"{{{', '.join(pairs)}}}"
         if isinstance(value, tuple):
