@@ -19,7 +19,7 @@ from pegasos import SDCA
 from pegasos.engine.runtime.interruption import Interrupted
 from pegasos.program.datasets import load_or_outline
 from pegasos.program.learning import passes, streamed
-from pegasos.program.learning.prepared import TEST, TRAINING, fitted_pipeline, prepared
+from pegasos.program.learning.prepared import TEST, TRAINING, Preparation, prepared
 from pegasos.program.learning.streamed import StreamedTable
 from pegasos.program.learning.tables import Steps
 from pegasos.program.records.codec import load as load_record
@@ -521,8 +521,7 @@ def test_a_class_that_only_test_rows_have_is_not_learned(place: Path) -> None:
     table = StreamedTable("rows.csv", reading, running, outline)
     table.read()
     learner = SDCA(lam=0.01, tol=1e-6)
-    estimator, width = fitted_pipeline(table.sample()[0], learner, Steps("none"))
-    with prepared(table, estimator, width) as files:
+    with prepared(table, Preparation(table, learner, Steps("none"))) as files:
         files.fit(learner, (TRAINING, TEST))
         assert files.count_errors(learner, TEST).mistakes >= other.sum()
     X, y = frame.select("a", "b", "c").to_numpy(), frame["y"].to_numpy()

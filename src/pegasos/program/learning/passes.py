@@ -24,10 +24,9 @@ from pegasos.program.learning.prepared import (
     APART,
     TEST,
     TRAINING,
+    Preparation,
     PreparedTable,
-    fitted_pipeline,
     prepared,
-    stored_numbers,
 )
 from pegasos.program.learning.row_files import NoRoom
 from pegasos.program.learning.streamed import StreamedTable
@@ -81,11 +80,11 @@ class TableInPasses(StreamedTable, TrainingTable):
 
     def fit(self, learner: Any, steps: Steps, cluster: Cluster | None) -> Learned:
         """Fit a learner to the training rows, and count its errors."""
-        estimator, width = fitted_pipeline(self.sample()[0], learner, steps)
-        with prepared(self, estimator, width) as rows:
+        preparation, count = Preparation(self, learner, steps), self.training_rows
+        with prepared(self, preparation) as rows:
             self._fit(rows, learner, cluster)
-            count = self.training_rows
-            return Learned(estimator, rows.errors(learner), rows.known(), count, count)
+            errors, known = rows.errors(learner), rows.known()
+            return Learned(preparation.estimator, errors, known, count, count)
 
     def _fit(self, rows: PreparedTable, learner: Any, cluster: Cluster | None) -> None:
         about = f"training {model_of(learner).name} on {self.training_rows} rows"
@@ -131,16 +130,15 @@ class TableInPasses(StreamedTable, TrainingTable):
         nystroem = _landmarks(self.running, setting)
         learner = self._learner(choice, model)
         steps = Steps(choice.learning.scale, expansion_degree(setting), None, nystroem)
-        estimator, width = fitted_pipeline(self.sample()[0], learner, steps)
+        preparation = Preparation(self, learner, steps)
+        estimator, width, stored = preparation.estimator, preparation.width, preparation.stored
         if nystroem is not None:
             many = f"{len(nystroem.landmarks_)} landmarks (Nyström features)"
             console.say(f"a kernel won: all rows are learned through {many}")
-        stored = stored_numbers(self, estimator, width)
         # A pass costs the square of this for each row.
         cost = width if stored is None or width > MOST_FEATURES else stored / self.rows
         cheap = self.training_rows * cost**2 <= _CHEAP and share < 1.0
-        apart = _COMPARED_SHARE if cheap else 0.0
-        with prepared(self, estimator, width, apart) as rows:
+        with prepared(self, preparation, _COMPARED_SHARE if cheap else 0.0) as rows:
             compared, lam = [], setting.lam * share**0.5
             if cheap:
                 tried = (setting.lam, lam, setting.lam * share)

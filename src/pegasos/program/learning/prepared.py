@@ -39,34 +39,43 @@ _STEP_SHARE = 1 / 16
 _NUMBERS, _LEAST_ROWS = 4_000_000, 1000
 
 
-def fitted_pipeline(rows: Dataset, learner: Any, steps: Steps) -> tuple[Any, int]:
-    """Return the pipeline with all steps before the learner fitted, and the number of features.
+class Preparation:
+    """The steps before a learner, fitted to a sample of the rows of a table.
 
-    Encoder and scaler are fitted to all rows, expansion and landmarks to fewer if rows are wide.
+    Encoder and scaler are fitted to the whole sample, expansion and landmarks to fewer rows if
+    these are wide.
     """
-    recipe = make_recipe(rows, learner, *steps)
-    X, numbers = rows.X, rows.X
-    for name, step in recipe.estimator.steps[:-1]:
-        if step == "passthrough":
-            continue
-        step.fit(X)
-        if name == "encode":
-            width = step.transform(X[:2]).shape[1]
-            X = X[:: 1 + len(rows) // max(_LEAST_ROWS, _NUMBERS // width)]
-            numbers = _encoded_numbers(step, rows.X)
-        elif name == "scale" and len(rows) > X.shape[0]:
-            scaler_of(step).fit(numbers)
-        X = step.transform(X)
-    return recipe.estimator, int(X.shape[1])
+
+    def __init__(self, table: StreamedTable, learner: Any, steps: Steps) -> None:
+        rows, _ = table.sample()
+        #: The pipeline, whose learner is not fitted.
+        self.estimator: Any = make_recipe(rows, learner, *steps).estimator
+        before = self.estimator.steps[:-1]
+        X, named = rows.X, dict(before)
+        for name, step in before:
+            if step == "passthrough":
+                continue
+            step.fit(X)
+            if name == "encode":
+                width = step.transform(X[:2]).shape[1]
+                X = X[:: 1 + len(rows) // max(_LEAST_ROWS, _NUMBERS // width)]
+            elif name == "scale" and len(rows) > X.shape[0]:
+                imputer, names = _part(named["encode"], "numbers")
+                scaler_of(step).fit(imputer.transform(rows.X.select(names))[:, : len(names)])
+            X = step.transform(X)
+        self.width = int(X.shape[1])
+        #: What transforms rows, and the numbers that all rows store if they are sparse.
+        self.steps, self.stored = Pipeline(before), None
+        if table.outline.sparse:
+            self.stored = None if "nystroem" in named else table.stored
+        elif (encoding := sparse_encoding(before, self.width)) is not None:
+            self.steps, self.stored = encoding, table.rows * encoding.stored
 
 
-def _encoded_numbers(encoder: Any, X: Any) -> Array:
-    """Return the numeric columns of a frame without gaps."""
-    parts = {name: (part, columns) for name, part, columns in encoder.transformers_}
-    if "numbers" not in parts:
-        return np.empty((X.height, 0))
-    imputer, names = parts["numbers"]
-    return np.asarray(imputer.transform(X.select(names)))[:, : len(names)]
+def _part(encoder: Any, name: str) -> tuple[Any, list[str]]:
+    """Return a fitted part of an encoder and its columns; None if there are none."""
+    parts = {each: (part, columns) for each, part, columns in encoder.transformers_}
+    return parts.get(name, (None, []))
 
 
 class SparseEncoding:
@@ -75,14 +84,12 @@ class SparseEncoding:
     These store one number per column of categories instead of one per one-hot column.
     """
 
-    def __init__(self, steps: list[tuple[str, Any]]) -> None:
-        named: dict[str, Any] = dict(steps)
-        parts = {name: (part, columns) for name, part, columns in named["encode"].transformers_}
-        words, self._word_names = parts["words"]
+    def __init__(self, encoder: Any, scaler: Any) -> None:
+        words, self._word_names = _part(encoder, "words")
         self._words = copy.copy(words)
         self._words.sparse_output = True
-        self._imputer, self._number_names = parts.get("numbers", (None, []))
-        self._scaler = scaler_of(named.get("scale", "passthrough"))
+        self._imputer, self._number_names = _part(encoder, "numbers")
+        self._scaler = scaler
         indicators = 0 if self._imputer is None else len(self._imputer.indicator_.features_)
         #: Upper bound of the numbers stored per row.
         self.stored = len(self._number_names) + indicators + len(self._word_names)
@@ -101,58 +108,45 @@ class SparseEncoding:
 
 def sparse_encoding(steps: list[tuple[str, Any]], width: int) -> SparseEncoding | None:
     """Return the steps with CSR rows as their result if that saves memory, else None."""
-    kinds = [name for name, step in steps if step != "passthrough"]
-    if kinds not in (["encode"], ["encode", "scale"]):
+    used = {name: step for name, step in steps if step != "passthrough"}
+    encoder = used.pop("encode", None)
+    scaler = scaler_of(used.pop("scale", "passthrough"))
+    if used or encoder is None or _part(encoder, "words")[0] is None:
         return None
-    if "words" not in dict(steps)["encode"].named_transformers_:
-        return None
-    found = SparseEncoding(steps)
+    found = SparseEncoding(encoder, scaler)
     return found if THIN * found.stored <= width else None
 
 
 @contextlib.contextmanager
 def prepared(
-    table: StreamedTable, estimator: Any, width: int, apart: float = 0.0
+    table: StreamedTable, preparation: Preparation, apart: float = 0.0
 ) -> Iterator[PreparedTable]:
-    """Write all rows through the steps of the estimator into temporary files.
+    """Write all rows through the steps into temporary files.
 
-    `width` is the number of features, and `apart` the share of training rows kept apart.
+    `apart` is the share of training rows that are kept apart.
     """
-    rows, stored = table.rows, stored_numbers(table, estimator, width)
-    needed = int(
-        bytes_of_rows(rows, rows * width if stored is None else stored, stored is not None)
-    )
+    rows, stored = table.rows, preparation.stored
+    numbers = rows * preparation.width if stored is None else stored
+    needed = int(bytes_of_rows(rows, numbers, stored is not None))
     with workplace(needed) as folder:
         console.say(
             f"prepared rows: {size(needed)} as float32 in {plain(folder)}, removed at the end"
         )
-        made = PreparedTable(table, estimator, width, stored is not None, folder)
-        try:
-            made.write(apart, width if stored is None else 4 * stored // rows)
+        made = PreparedTable(table, preparation, folder)
+        with contextlib.closing(made):
+            made.write(apart)
             yield made
-        finally:
-            made.close()
-
-
-def stored_numbers(table: StreamedTable, estimator: Any, width: int) -> int | None:
-    """Return how many numbers all prepared rows store if they are sparse, else None."""
-    if table.outline.sparse:
-        return None if "nystroem" in dict(estimator.steps) else table.stored
-    encoding = sparse_encoding(estimator.steps[:-1], width)
-    return None if encoding is None else table.rows * encoding.stored
 
 
 class PreparedTable:
     """All rows of a table, prepared and in files, with class codes; -1 is an unknown class."""
 
-    def __init__(
-        self, table: StreamedTable, estimator: Any, width: int, is_sparse: bool, folder: Path
-    ) -> None:
-        self._table, self._estimator = table, estimator
-        before = estimator.steps[:-1]
-        self._steps = sparse_encoding(before, width) or Pipeline(before)
-        names = ("training", "comparison", "test")
-        self.files = tuple(RowFile(folder, name, width, is_sparse) for name in names)
+    def __init__(self, table: StreamedTable, preparation: Preparation, folder: Path) -> None:
+        self._table, self._preparation = table, preparation
+        self.files = tuple(
+            RowFile(folder, name, preparation.width, preparation.stored is not None)
+            for name in ("training", "comparison", "test")
+        )
         self.classes = table.classes
         texts = label_texts(self.classes).tolist()
         self._codes = {text: code for code, text in enumerate(texts)}
@@ -163,10 +157,12 @@ class PreparedTable:
         fits = _HASH_BYTES * table.rows <= table.budget
         self._hashes: list[tuple[Array, Array]] | None = [] if fits else None
 
-    def write(self, apart: float, numbers: int) -> None:
-        """Pass over all rows; `numbers` in memory are a row on its way through the steps."""
+    def write(self, apart: float) -> None:
+        """Pass over all rows."""
         table, rows, draw = self._table, self._table.rows, self._table.draw()
         random, seen = np.random.default_rng([table.running.seed, 2]), 0
+        width, stored = self._preparation.width, self._preparation.stored
+        numbers = width if stored is None else 4 * stored // rows
         step = max(64, int(_STEP_SHARE * table.budget) // (8 * max(1, numbers)))
         about = f"second pass over {table.name}: preparing rows"
         with console.working(about, "rows", rows) as progress:
@@ -188,7 +184,7 @@ class PreparedTable:
 
     def _add(self, part: Dataset, kinds: Array) -> None:
         codes = np.array([self._codes.get(text, -1) for text in label_texts(part.labels).tolist()])
-        rows, width = scoring.prepared(self._steps, part), len(self.classes)
+        rows, width = scoring.prepared(self._preparation.steps, part), len(self.classes)
         weights = np.ones(len(part)) if part.weights is None else part.weights
         weights = np.where(codes < 0, 0.0, weights)
         for number, file in enumerate(self.files):
@@ -245,7 +241,7 @@ class PreparedTable:
         try:
             return np.asarray(learner.decision_function(X))
         except NotFinite as error:
-            whole = Pipeline([*self._estimator.steps[:-1], ("learner", learner)])
+            whole = Pipeline([*self._preparation.estimator.steps[:-1], ("learner", learner)])
             for part in self._table.parts():
                 scoring.scores_of(whole, part)
             raise BadData(f"{self._table.name}: {error}") from error
