@@ -731,3 +731,11 @@ def test_a_store_refuses_draws_that_it_cannot_tell_apart(tmp_path) -> None:
     sweeps = [sweep(Seeded(seed)).fit(X, y) for seed in (1, 2, 1)]
     first, other, again = (search.cv_results_["mean_support_vectors"][0] for search in sweeps)
     assert first != other and first == again
+
+
+def test_a_checkpoint_at_the_end_has_a_stage() -> None:
+    X, y = data(2, 40, 3, 0)
+    clf = Pegasos(n_iter=50, checkpoints=[5, 50], random_state=0).fit(X, y)
+    stages = list(clf.staged_decision_function(X))
+    assert len(stages) == 2
+    np.testing.assert_array_equal(stages[-1], clf.decision_function(X))

@@ -264,7 +264,7 @@ class Pegasos(PartialFitClassifier, RegularizedClassifier):
         solvers = [PegasosSolver(each, lams, self.batch_size, average, wanted) for each in walks]
         parts = range(1, CURVE_POINTS + 1)
         points = sorted({start + math.ceil((end - start) * p / CURVE_POINTS) for p in parts})
-        curve, stages, before = [], [], start
+        curve, stages, before = list[Array](), dict[int, Any](), start
         for stop in sorted({*wanted, *points}):
             for solver in solvers:
                 solver.advance(stop)
@@ -273,13 +273,13 @@ class Pegasos(PartialFitClassifier, RegularizedClassifier):
                 curve.append(np.concatenate([walk.take_losses() / drawn for walk in walks]))
             if stop in wanted:
                 vectors, bias = zip(*(solver.predictors() for solver in solvers), strict=True)
-                stages.append((np.concatenate(vectors), np.concatenate(bias)))
+                stages[stop] = np.concatenate(vectors), np.concatenate(bias)
         earlier = ([], []) if not start else (self.loss_curve_, self.loss_curve_steps_)
         self.loss_curve_ = np.array([*earlier[0], *curve])
         self.loss_curve_steps_, self.n_iter_ = np.array([*earlier[1], *points]), end
         keeps = self.warm_start or task.kernel is None
         self._saved = [walk.save() for walk in walks] if keeps else None
-        self._publish(task, stages, stops)
+        self._publish(task, [stages[stop] for stop in wanted], stops)
 
 
 def _joined(saved: list[dict[str, Any]]) -> dict[str, Any]:
