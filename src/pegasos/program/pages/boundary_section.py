@@ -20,9 +20,8 @@ from pegasos.search.anatomy import anatomy
 
 Array = np.ndarray[Any, Any]
 
-#: Points drawn, side of the grid of scores (with many classes a coarser one), and rows above which
-#: no boundary is drawn.
-POINTS, GRID, COARSE_GRID, MOST_ROWS = 300, 64, 40, 50_000
+#: Points drawn, side of the grid of scores, and rows above which no boundary is drawn.
+POINTS, GRID, MOST_ROWS = 300, 64, 50_000
 #: Distance beyond its margin up to which a row counts as on it.
 MARGIN_TOLERANCE = 0.01
 #: Pixels of the image, and the gray of its lines, which is visible on light and dark pages.
@@ -77,8 +76,7 @@ def find_boundary(estimator: Any, rows: LabeledRows) -> Boundary:
     border = 0.08 * np.where(high > low, high - low, 1.0)
     low, high = low - border, high + border
     learner = anatomy(estimator, fitted=True).learner
-    side = GRID if len(learner.classes_) <= 4 else COARSE_GRID
-    axes = (np.linspace(low[k], high[k], side) for k in (0, 1))
+    axes = (np.linspace(low[k], high[k], GRID) for k in (0, 1))
     grid = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2) @ plane + origin
     inside = np.flatnonzero(((flat >= low) & (flat <= high)).all(axis=1))[:POINTS]
     try:
@@ -179,9 +177,8 @@ def fields(edge: Boundary) -> tuple[Array, Array]:
     """
     from scipy import ndimage
 
-    side = round(len(edge.scores) ** 0.5)
-    zoom = (HEIGHT / side, WIDTH / side)
-    parts = [each.reshape(side, side)[::-1] for each in edge.scores.T]  # upper lines first
+    zoom = (HEIGHT / GRID, WIDTH / GRID)
+    parts = [each.reshape(GRID, GRID)[::-1] for each in edge.scores.T]  # upper lines first
     grown = np.stack([ndimage.zoom(each, zoom, order=3, mode="nearest") for each in parts])
     if len(grown) == 1:
         return (grown[0] > 0).astype(int) * (len(edge.codes) > 1), np.abs(grown[0])

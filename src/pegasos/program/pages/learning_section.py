@@ -9,17 +9,7 @@ import numpy as np
 from pegasos.learners.one_vs_one import pair_names
 from pegasos.program.pages.blocks import Block, Chart, Table, columns
 from pegasos.program.pages.labeled_rows import brief
-from pegasos.program.pages.vega import (
-    CLASSES,
-    TICK,
-    Rows,
-    Spec,
-    chart,
-    mark,
-    number,
-    quantity,
-    tooltip,
-)
+from pegasos.program.pages.vega import CLASSES, Rows, Spec, chart, mark, number, quantity, tooltip
 from pegasos.program.tables.labels import label_texts
 from pegasos.search.anatomy import anatomy
 
@@ -107,7 +97,7 @@ def _certificates(estimator: Any, learner: Any) -> list[Block]:
 
 def curve_chart(rows: Rows, x: str, y: str) -> Spec:
     """Return a number against steps or epochs, with its lower bound (dashed) if there is one."""
-    axis = {"labelExpr": TICK, "tickCount": 6, "tickMinStep": 1}
+    axis = {"format": "~s", "tickCount": 6, "tickMinStep": 1}
     across = {"x": number("x", title=x, scale={"nice": False}, axis=axis)}
     values = [row["y"] for row in rows]
     if "bound" not in rows[0]:

@@ -74,10 +74,15 @@ def number(field: str, **more: Any) -> Spec:
 
 def quantity(field: str, title: str, values: list[float], zero: bool = False) -> Spec:
     """Return a channel of numbers, logarithmic if they differ by more than a factor of ten."""
-    axis = {"labelExpr": TICK, "labelOverlap": "greedy", "tickCount": 5}
+    axis: Spec = {"labelExpr": TICK, "labelOverlap": "greedy", "tickCount": 5}
     scale: Spec = {"type": "linear", "zero": zero, "nice": True}
-    if min(values) > 0 and max(values) > 10 * min(values):
+    low, high = min(values), max(values)
+    if low > 0 and high > 10 * low:
         scale = {"type": "log", "nice": False}
+        powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+        factors = (1,) if high > 1000 * low else (1, 2, 5)
+        ticks = (float(f"{factor}e{power}") for power in powers for factor in factors)
+        axis["values"] = [each for each in ticks if low <= 1.0001 * each <= 1.0002 * high]
     return number(field, title=title, scale=scale, axis=axis)
 
 
