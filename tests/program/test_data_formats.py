@@ -54,6 +54,18 @@ def test_parquet_kinds(tmp_path: Path) -> None:
         read(path)
 
 
+def test_parquet_pages_of_impossible_sizes(tmp_path: Path) -> None:
+    """Polars aborts the process if a page declares a negative number of values."""
+    path = tmp_path / "rows.parquet"
+    frame = pl.DataFrame({"a": np.arange(7) / 8, "y": [0.0, 1, 0, 1, 0, 1, 0]})
+    frame.write_parquet(path, compression="uncompressed")
+    content = path.read_bytes()
+    assert len(read(path)) == 7
+    path.write_bytes(content.replace(b"\x2c\x15\x0e", b"\x2c\x15\x0f", 1))
+    with pytest.raises(BadData, match=r"is damaged: .*a page declares a size that it cannot have"):
+        read(path)
+
+
 def test_parquet_dates_and_times_are_days(tmp_path: Path) -> None:
     """As the same moments written as words would be; times of a zone count in universal time."""
     path = tmp_path / "days.parquet"

@@ -243,7 +243,7 @@ def test_unseen_categories_are_counted(tmp_path: Path) -> None:
 def test_json_is_refused_clearly(text: str, name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
     answer = call("train", tmp_path / name, "-m", "sdca")
-    assert answer.code == 3 and "is JSON, which is not read: write it as CSV" in answer.err
+    assert answer.code == 3 and "is JSON, which is not read; polars.read_json" in answer.err
 
 
 # -- leaks -------------------------------------------------------------------------------------------------------------------

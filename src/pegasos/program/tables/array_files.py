@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from pegasos.program.tables.column_roles import Roles, place, places_of
-from pegasos.program.tables.dataset import Array, BadData, Column, Dataset
+from pegasos.program.tables.dataset import Array, BadData, Column, Dataset, holds_pixels
 from pegasos.program.tables.gaps import column_notes
 from pegasos.program.tables.labels import cast, simplest
 from pegasos.program.tables.messages import listed, near, shown, size
@@ -222,12 +222,8 @@ def _image_shape(X: Any) -> tuple[int, int] | None:
     side = math.isqrt(X.shape[1])
     if side * side != X.shape[1] or side < 8 or not isinstance(X, np.ndarray):
         return None
-    low, high = float(X.min()), float(X.max())
-    if low < 0 or not high > 0:
-        return None
-    whole = high == 16 or 100 < high <= 255
-    levels = high <= 1 or (whole and bool(np.all(np.rint(X) == X)))
-    return (side, side) if levels else None
+    is_gray = X.min() >= 0 and 0 < X.max() <= 1
+    return (side, side) if is_gray or holds_pixels(X) else None
 
 
 def _frame(X: Any, names: Sequence[str], found: Dataset) -> pl.DataFrame:

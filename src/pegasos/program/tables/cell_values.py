@@ -50,9 +50,8 @@ class Numbers:
     """Column as numbers, null where missing or no number."""
 
     values: pl.Series
-    #: Rows whose text is no number, and rows with an infinite number.
+    #: Rows whose text is no number.
     wrong: np.ndarray[Any, Any] = field(default_factory=lambda: np.empty(0, np.int64))
-    infinite: np.ndarray[Any, Any] = field(default_factory=lambda: np.empty(0, np.int64))
     #: Whether there are decimal commas, and amounts such as $1,234.50 or 12 %.
     commas: bool = False
     amounts: bool = False
@@ -96,10 +95,9 @@ def as_numbers(
             bare = bare.str.replace_all(",", "", literal=True).zip_with(point, decimal)
             parsed = bare.cast(pl.Float64, strict=False).zip_with(fits.fill_null(False), parsed)
     wrong = (parsed.is_null() & ~missing).to_numpy()
-    infinite = parsed.is_infinite().fill_null(False).to_numpy()
     places = unsure.to_numpy().astype(np.int64)
     found = values.clone().scatter(places, parsed)
-    return Numbers(found, places[wrong], places[infinite], has_commas, has_amounts)
+    return Numbers(found, places[wrong], has_commas, has_amounts)
 
 
 def as_words(words: pl.Series) -> pl.Series:

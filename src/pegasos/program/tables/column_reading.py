@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any
 
@@ -44,7 +43,7 @@ def read_columns(
         amount = limit if table.first.width else BLOCK_BYTES
         blocks = table.blocks(roles.needed, amount, limit)
     if table.first.typed:
-        columns: dict[int, Any] = {place: _TypedColumn() for place in roles.needed}
+        columns: dict[int, Any] = {place: _Column() for place in roles.needed}
     else:
         as_text = {*roles.text, roles.label}  # labels stay text until all of them are known
         columns = {place: _TextColumn(place in as_text) for place in roles.needed}
@@ -84,69 +83,48 @@ def _stacked(arrays: list[Any]) -> Any:
     return sparse.vstack(arrays, "csr")
 
 
-class _Column(ABC):
-    """Column being read."""
+class _Column:
+    """Column being read, of files that know its type; where it is empty it may have any."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_text: bool | None = None) -> None:
         self.parts: list[pl.Series] = []
+        self.is_text = is_text
 
-    @abstractmethod
     def add(self, block: Block, key: str, name: str) -> int:
         """Add the rows of a block, and return their bytes."""
+        series = block.frame[key]
+        if series.null_count() < len(series):
+            is_text = series.dtype == pl.String
+            if self.is_text not in (None, is_text):
+                here, there = ("words", "numbers") if is_text else ("numbers", "words")
+                what = f"column {shown(name)} holds {here}, and {there} in files before"
+                todo = f"write it as one of them in all files, or leave it out with --drop {name}"
+                raise BadData(f"{block.file}: {what}; {todo}.")
+            self.is_text = is_text
+        return self._append(series)
 
     def _append(self, part: pl.Series) -> int:
         self.parts.append(part)
         return int(part.estimated_size())
 
     def values(self) -> pl.Series:
-        """Return all values."""
-        return pl.concat(self.parts) if self.parts else pl.Series(dtype=pl.Float64)
-
-
-class _TypedColumn(_Column):
-    """Column of files that know its type; where it is empty it may have any."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        #: Whether values are text, and the file that says so.
-        self._kind: tuple[bool, str] | None = None
-
-    def add(self, block: Block, key: str, name: str) -> int:
-        """Add the rows of a block; refuse text in one file and numbers in another."""
-        series = block.frame[key]
-        if series.null_count() < len(series):
-            kind = series.dtype == pl.String
-            self._kind = self._kind or (kind, block.file)
-            if kind != self._kind[0]:
-                here, there = ("words", "numbers") if kind else ("numbers", "words")
-                todo = "write it as one of them in all files, or leave it out with"
-                raise BadData(
-                    f"{block.file}: column {shown(name)} holds {here}, and {there} in "
-                    f"{self._kind[1]}; {todo} --drop {name}."
-                )
-        return self._append(series)
-
-    def values(self) -> pl.Series:
         """Return all values in a common type."""
-        dtypes = {part.dtype for part in self.parts}
-        if len(dtypes) > 1:
-            dtype = pl.String if self._kind and self._kind[0] else pl.Float64
+        if len({part.dtype for part in self.parts}) > 1:
+            dtype = pl.String if self.is_text else pl.Float64
             self.parts = [part.cast(dtype) for part in self.parts]
-        return super().values()
+        return pl.concat(self.parts) if self.parts else pl.Series(dtype=pl.Float64)
 
 
 class _TextColumn(_Column):
     """Column of text files, numeric until its first text."""
 
     def __init__(self, is_text: bool) -> None:
-        super().__init__()
-        self.is_guessed, self.is_text = not is_text, is_text
+        super().__init__(is_text)
+        self.is_guessed = not is_text
         #: Number of parts read as numbers before the first text.
         self.numeric = 0
         #: Whether there are numbers with decimal commas, and amounts.
         self.commas = self.amounts = False
-        #: Place and text of the first infinite number.
-        self.infinite: tuple[str, str] | None = None
 
     def add(self, block: Block, key: str, name: str) -> int:
         """Add the rows of a block, as numbers if all are."""
@@ -156,21 +134,12 @@ class _TextColumn(_Column):
             if not len(found.wrong):
                 self.commas |= found.commas
                 self.amounts |= found.amounts
-                if len(found.infinite) and self.infinite is None:
-                    row = int(found.infinite[0])
-                    self.infinite = block.where(row), series[row]
                 return self._append(found.values)
             self.is_text, self.numeric = True, len(self.parts)
         return self._append(series)
 
     def check(self, table: Table, name: str) -> None:
-        """Refuse infinite numbers, and numbers with a few texts among them."""
-        if not self.is_text:
-            if self.infinite is not None:
-                line, word = self.infinite
-                what = f"column {shown(name)}: {shown(word)} is not a finite number"
-                raise BadData(f"{table.name}, {line}, {what}.")
-            return
+        """Refuse numbers with a few texts among them."""
         words = self.values()
         first = words.head(_FIRST_ROWS)
         if 2 * len(as_numbers(first, table.commas).wrong) > len(first):
@@ -196,7 +165,7 @@ def _finish_text(table: Table, roles: Roles, columns: dict[int, _TextColumn]) ->
             if number < numeric:
                 columns[place].parts[number] = block.frame[str(place)]
     for place, column in columns.items():
-        if place in roles.features and column.is_guessed:
+        if place in roles.features and column.is_guessed and column.is_text:
             column.check(table, table.names[place])
     numeric_columns = [(table.names[p], c) for p, c in columns.items() if not c.is_text]
     commas = [name for name, column in numeric_columns if column.commas]

@@ -259,36 +259,27 @@ def _block(table: Table, block: Block, parts: Roles, wanted: Wanted) -> Dataset:
 
 def _as_wanted(rows: Columns, place: int, column: Column) -> pl.Series:
     """Return a column as a model needs it: numbers, text or days."""
-    series = rows.columns[place]
-    if series.dtype != pl.String or column.kind == TEXT:
-        dtype = pl.String if column.kind == TEXT else pl.Float64
-        series = rows.settle(place, column.kind == TEXT).cast(dtype)
+    series, is_text = rows.columns[place], column.kind == TEXT
+    if series.dtype != pl.String or is_text:
+        series = rows.settle(place, is_text).cast(pl.String if is_text else pl.Float64)
     elif column.kind in DATES and column.kind != COMPACT_DATE:
         series = as_words(series)
     else:
         found = as_numbers(series, rows.commas)
-        for wrong, what in (
-            (found.wrong, "a number, as the model needs it"),
-            (found.infinite, "a finite number"),
-        ):
-            if len(wrong):
-                row = int(wrong[0])
-                what = f": {shown(series[row])} is not {what}."
-                raise _not_number(rows, row, column, what)
-        series = found.values
+        if len(found.wrong):
+            row = int(found.wrong[0])
+            raise _unfit(rows, row, column, shown(series[row]), "a number")
+        series = rows.finite(found.values, column.name)
     if column.kind == COMPACT_DATE or (column.kind in DATES and series.dtype == pl.String):
         days = as_days(series, column.kind)
         if days.null_count() > series.null_count():
             row = int((days.is_null() & series.is_not_null()).arg_max() or 0)
             value = shown(series[row]) if series.dtype == pl.String else f"{series[row]:.15g}"
-            what = (
-                f": {value} is not a date such as {EXAMPLES[column.kind]}, as the model needs it."
-            )
-            raise _not_number(rows, row, column, what)
+            raise _unfit(rows, row, column, value, f"a date such as {EXAMPLES[column.kind]}")
         series = days
     return series.alias(column.name)
 
 
-def _not_number(rows: Columns, row: int, column: Column, what: str) -> NotNumber:
-    error = rows.bad(row, f", column {shown(column.name)}{what}")
-    return NotNumber(str(error), column.name)
+def _unfit(rows: Columns, row: int, column: Column, value: str, what: str) -> NotNumber:
+    said = f", column {shown(column.name)}: {value} is not {what}, as the model needs it."
+    return NotNumber(str(rows.bad(row, said)), column.name)

@@ -54,25 +54,24 @@ class Columns:
 
     def settle(self, place: int, text: bool) -> pl.Series:
         """Return a column of text or of finite numbers, as text if `text`: 7, not 7.0."""
-        if self.columns[place].dtype == pl.String:
-            return as_words(self.columns[place])
-        numbers = self.finite(place)
+        series = self.columns[place]
+        if series.dtype == pl.String:
+            return as_words(series)
+        numbers = self.finite(series, self.names[place])
         if not text:
             return numbers
         double = numbers.cast(pl.Float64)
         whole = ((double == double.round()) & (double.abs() < 2**53)).all()
         return (numbers.cast(pl.Int64) if whole else numbers).cast(pl.String)
 
-    def finite(self, place: int) -> pl.Series:
-        """Return a column of numbers with NaN as missing; refuse infinite ones."""
-        series = self.columns[place]
-        if series.dtype.is_integer():
-            return series
-        series = series.fill_nan(None)
-        if len(infinite := series.is_infinite().arg_true()):
-            what = f", column {shown(self.names[place])}: the number is infinite."
-            raise self.bad(int(infinite[0]), what)
-        return series
+    def finite(self, numbers: pl.Series, name: str) -> pl.Series:
+        """Return numbers with NaN as missing; refuse infinite ones."""
+        if numbers.dtype.is_integer():
+            return numbers
+        numbers = numbers.fill_nan(None)
+        if len(infinite := numbers.is_infinite().arg_true()):
+            raise self.bad(int(infinite[0]), f", column {shown(name)}: the number is infinite.")
+        return numbers
 
     def full(self, series: pl.Series, missing: str) -> Array:
         """Return a column as an array; `missing` is the error for gaps."""
@@ -86,7 +85,7 @@ class Columns:
         """Return labels as numbers if all are; as text if a float would round them."""
         series = self.columns[place]
         if series.dtype != pl.String:
-            return self.finite(place)
+            return self.finite(series, self.names[place])
         found = as_numbers(series, self.commas, amounts=False)
         rounded = (found.values.abs() >= 2**53) & found.values.is_finite()
         return as_words(series) if len(found.wrong) or rounded.any() else found.values

@@ -18,7 +18,7 @@ from pegasos.program.tables.text_chunks import Chunk
 
 #: White space is written " ": runs of blanks and tabs count as one.
 SEPARATORS = ("\t", ";", "|", ",", " ")
-#: Beginning of the file from which the layout is detected.
+#: Approximate beginning of the file from which the layout is detected.
 SAMPLE_BYTES, _SAMPLE_RECORDS = 2**20, 200
 #: A quote within a field, where quoted fields are empty.
 _STRAY = re.compile(r'[^\s;|,]""|""[^\s;|,]')
@@ -47,12 +47,9 @@ def find_layout(file: str, beginning: Chunk, expected: Sequence[str] = ()) -> La
     expected : sequence of str
         Names that a header probably contains.
     """
-    data = beginning.data
-    if len(data) > SAMPLE_BYTES:  # without the record that the end of the sample cuts
-        data = data[: data.rfind(b"\n", 0, SAMPLE_BYTES) + 1 or None]
-    sample, line = Chunk(data, beginning.line), f"{file}, line {beginning.line}"
-    separator = _find_separator(data)
-    rows = [row for _, row in itertools.islice(records(sample, separator), _SAMPLE_RECORDS)]
+    line = f"{file}, line {beginning.line}"
+    separator = _find_separator(beginning.data)
+    rows = [row for _, row in itertools.islice(records(beginning, separator), _SAMPLE_RECORDS)]
     if not rows:
         raise BadData(f"{line}: all is blank.")
     width, agreeing = Counter(map(len, rows[1:] or rows)).most_common(1)[0]
@@ -62,12 +59,12 @@ def find_layout(file: str, beginning: Chunk, expected: Sequence[str] = ()) -> La
     if not header:
         return Layout(separator, [f"x{place}" for place in range(1, width + 1)], False, notes)
     if len(rows[0]) != width and agreeing > 1:
-        fields = f"the names of columns have {len(rows[0])} fields, other lines {width}"
-        raise BadData(f"{line}: {fields}.")
+        raise BadData(
+            f"{line}: {len(rows[0])} names of columns, and {width} fields in other lines."
+        )
     names = [name.strip() or f"x{place}" for place, name in enumerate(rows[0], 1)]
     if twice := [name for name, count in Counter(names).items() if count > 1]:
-        what = f"two columns are called {shown(twice[0])}; give every column its own name"
-        raise BadData(f"{line}: {what}.")
+        raise BadData(f"{line}: two columns are called {shown(twice[0])}; rename one.")
     return Layout(separator, names, True, notes)
 
 

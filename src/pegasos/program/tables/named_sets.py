@@ -21,29 +21,20 @@ USPS_FINGERPRINT = "1042c8d95510ba3e090dc55c938327710d13271cfa3e6ec383cec86a629b
 BINARY10_FINGERPRINT = "75bb5faaebd3620e88996b263f2287ac104a108d18a88b656047a2d152e83558"
 #: Number of the USPS digits on OpenML, where a name stands for the newest version.
 USPS_ON_OPENML = 41082
-USPS_TRAIN, USPS_TEST = 7291, 2007
+USPS_TRAIN = 7291
 #: Smaller generated sets may lack a class.
 FEWEST_ROWS = 10
 
 #: Description and number of rows of each set; the default number if it is generated.
 SETS: dict[str, tuple[str, int]] = {
-    "digits": (
-        "1797 handwritten digits of 8 x 8 pixels, ten classes; comes with scikit-learn",
-        1797,
-    ),
+    "digits": ("handwritten digits of 8 x 8 pixels, ten classes; comes with scikit-learn", 1797),
     "quadric": ("10 features on different scales, a cubic boundary, two classes; generated", 2000),
     "moons": ("two half circles in the plane, with normal noise of 0.2; generated", 1000),
-    "circles": (
-        "a circle inside one of twice its width, with normal noise of 0.1; generated",
-        1000,
-    ),
+    "circles": ("a circle inside a wider one, with normal noise of 0.1; generated", 1000),
     "xor": ("four squares of two classes, as on a chessboard; generated", 1000),
     "blobs": ("three normal classes with std 0.8 around fixed centers; generated", 1000),
-    "usps": (
-        "9298 handwritten digits of 16 x 16 pixels, 7291 to train; usps.h5 or from OpenML",
-        USPS_TRAIN + USPS_TEST,
-    ),
-    "binary10": ("10,000 rows of 10 features, two classes; binary10.csv", 10_000),
+    "usps": ("digits of 16 x 16 pixels, 7291 to train; usps.h5 or from OpenML", 9298),
+    "binary10": ("10 features, two classes; binary10.csv", 10_000),
 }
 
 

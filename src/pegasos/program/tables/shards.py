@@ -6,12 +6,12 @@ import contextlib
 import glob
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pegasos.program.tables.dataset import BadData, NoRows
-from pegasos.program.tables.messages import listed, near, plain, shown
+from pegasos.program.tables.messages import listed, near, plain
 from pegasos.program.tables.source import Source, opened
 
 _WILDCARD = re.compile(r"[*?[]")
@@ -121,19 +121,3 @@ def _no_files(source: str | Path, name: str) -> str:
     beside = sorted(each.name for each in folder.iterdir())
     inside = f"in {plain(folder)} there are {listed(beside)}" if beside else "the folder is empty"
     return f"{name}: no file has such a name; {inside}.{near(path.name, beside)}"
-
-
-def same_columns(
-    first: Sequence[str], names: Sequence[str], file: str, first_file: str
-) -> list[int]:
-    """Return the positions in a file of the columns of the first file, which must be the same."""
-    if set(first) == set(names) and len(first) == len(names):
-        where = {name: place for place, name in enumerate(names)}
-        return [where[name] for name in first]
-    lacking = [shown(name) for name in first if name not in set(names)]
-    more = [shown(name) for name in names if name not in set(first)]
-    pairs = (("lacks", lacking), ("also has", more))
-    differs = " and ".join(f"{verb} {listed(those)}" for verb, those in pairs if those)
-    differs = differs or f"has {len(names)} columns where {len(first)} are expected"
-    rule = "the files of one table have the same columns"
-    raise BadData(f"{file} {differs}, unlike {first_file}: {rule}. {REMEDY}")

@@ -12,9 +12,9 @@ import polars as pl
 
 from pegasos.program.tables.column_roles import Roles, find_roles, matched
 from pegasos.program.tables.dataset import BadData, NoRows, TooLarge
-from pegasos.program.tables.messages import plain, size
+from pegasos.program.tables.messages import listed, plain, shown, size
 from pegasos.program.tables.read_options import Opening, ReadOptions, Wanted
-from pegasos.program.tables.shards import REMEDY, Shards, same_columns
+from pegasos.program.tables.shards import REMEDY, Shards
 from pegasos.program.tables.source import Source
 
 #: Approximate bytes of a block.
@@ -27,8 +27,8 @@ class Block:
 
     #: Columns named by position, "0", "1".
     frame: pl.DataFrame
-    #: Returns the place of a row, such as "line 12".
-    where: Callable[[int], str]
+    #: Returns the place of a row in its file, such as "line 12".
+    place: Callable[[int], str]
     #: Approximate share of the file, then of the table.
     share: float
     #: Whether text may have decimal commas.
@@ -37,10 +37,16 @@ class Block:
     test: bool | None = None
     #: Features of a file of arrays, as an array or a CSR matrix.
     array: Any = None
+    #: Name of the file, and the words after the place of a row if there are several files.
     file: str = ""
+    of: str = ""
 
     def __len__(self) -> int:
         return self.frame.height if self.array is None else int(self.array.shape[0])
+
+    def where(self, row: int) -> str:
+        """Return the place of a row."""
+        return self.place(row) + self.of
 
 
 class TableFile(ABC):
@@ -131,24 +137,27 @@ class Table:
                 empty, self.commas = False, self.commas or block.commas
                 block.frame.columns = [str(place) for place in places]
                 block.share *= source.unpacked_bytes / whole
-                block.file, block.where = source.name, _located(block.where, of)
+                block.file, block.of = source.name, of
                 yield block
             if empty and len(self._shards.sources) > 1:
                 self._shards.skip(source, NoRows(""))
 
     def _places(self, file: TableFile, name: str, first: str) -> list[int]:
-        """Return the positions of the table's columns in a file."""
+        """Return the positions of the table's columns in a file, which must have the same."""
+        places = {each: place for place, each in enumerate(file.names)}
+        lacking = [shown(each) for each in self.names if each not in places]
+        more = [shown(each) for each in file.names if each not in {*self.names}]
         if file.header != self.header:
-            lacking, having = (name, first) if self.header else (first, name)
-            raise BadData(
-                f"{lacking} begins without the names of its columns, and {having} with them; "
-                f"write them into all files of a table, or into none. {REMEDY}"
-            )
-        if file.width != self.first.width:
-            widths = f"has {file.width} features, and {first} {self.first.width}"
-            rule = "the files of one table have the same columns"
-            raise BadData(f"{name} {widths}; {rule}. {REMEDY}")
-        return same_columns(self.names, file.names, name, first)
+            differs = f"begins {'with' if file.header else 'without'} names of columns"
+        elif file.width != self.first.width:
+            differs = f"has {file.width} features, not {self.first.width}"
+        elif lacking or more:
+            pairs = (("lacks", lacking), ("also has", more))
+            differs = " and ".join(f"{verb} {listed(those)}" for verb, those in pairs if those)
+        else:
+            return [places[each] for each in self.names]
+        rule = "the files of one table have the same columns"
+        raise BadData(f"{name} {differs}, unlike {first}: {rule}. {REMEDY}")
 
     def where(self, row: int) -> str:
         """Return the place of a row for a message; the files are read again to find it."""
@@ -180,7 +189,3 @@ def decoding(name: str, decoder: str) -> Iterator[None]:
 def row_after(start: int, row: int) -> str:
     """Return the place of a row of a block that begins with row `start`."""
     return f"row {start + row + 1}"
-
-
-def _located(where: Callable[[int], str], of: str) -> Callable[[int], str]:
-    return lambda row: where(row) + of

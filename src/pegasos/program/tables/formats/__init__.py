@@ -71,18 +71,15 @@ def _choose(source: Source, asked: str | None, remedy: str) -> Format:
         return known[asked]
     if source.head.lstrip()[:1] in (b"{", b"[") or source.extension in _JSON:
         how = "polars.read_json (or read_ndjson for a row per line) and write_csv do that"
-        raise BadData(
-            f"{source.name} is JSON, which is not read: write it as CSV; in Python, {how}."
-        )
+        raise BadData(f"{source.name} is JSON, which is not read; {how}.")
     by_content = next((form for form in known.values() if form.sniff(source.head)), None)
     by_name = next((form for form in known.values() if source.extension in form.EXTENSIONS), None)
     is_text = by_content is known["csv"]
     if is_text and by_name is not None and by_name.NAME in ("svmlight", "csv"):
         return by_name  # a text file called .parquet is CSV
-    found = by_content or by_name
-    if found is None:
-        zipped = source.head.startswith(b"PK")
-        hint = " It is a ZIP archive, as spreadsheets are: save the sheet as CSV." if zipped else ""
-        what = f"is in no format that is known; there are {listed(known)}.{hint}{remedy}"
-        raise BadData(f"{source.name} {what}")
-    return found
+    if found := by_content or by_name:
+        return found
+    zipped = source.head.startswith(b"PK")
+    hint = " It is a ZIP archive, as spreadsheets are: save the sheet as CSV." if zipped else ""
+    what = f"is in no format that is known; there are {listed(known)}.{hint}{remedy}"
+    raise BadData(f"{source.name} {what}")

@@ -35,15 +35,9 @@ class TextFile(TableFile):
         self._source, self._encoding = source, how.options.encoding
         self._most = None if how.limit is None else _SWELL * how.limit
         expected = expected or (how.wanted.names if how.wanted else ())
-        first, length = [], 0
-        for chunk in self._chunks(SAMPLE_BYTES):
-            first.append(chunk)
-            length += len(chunk.data)
-            if length >= SAMPLE_BYTES:
-                break
-        if not first:
+        beginning = next(self._chunks(SAMPLE_BYTES), None)
+        if beginning is None:
             raise NoRows(f"{source.name} holds nothing but blank lines.")
-        beginning = Chunk(b"".join(chunk.data for chunk in first), first[0].line)
         layout = find_layout(source.name, beginning, expected)
         self._separator, self.names = layout.separator, layout.names
         self.header, self.notes = layout.header, layout.notes

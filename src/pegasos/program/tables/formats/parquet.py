@@ -13,6 +13,7 @@ import polars as pl
 
 from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.messages import shown
+from pegasos.program.tables.parquet_pages import check_pages
 from pegasos.program.tables.read_options import MOST_COLUMNS, TOO_WIDE, Opening
 from pegasos.program.tables.source import Source
 from pegasos.program.tables.table import Block, TableFile, decoding, row_after
@@ -38,6 +39,8 @@ class ParquetFile(TableFile):
         source.check_unpacked("Parquet")
         self._source, self.notes = source, list[str]()
         with decoding(source.name, "Parquet"), _silent_stderr():
+            status = source.path.stat()
+            check_pages(source.path, status.st_size, status.st_mtime_ns)
             self._lazy = pl.scan_parquet(source.path, glob=False, cache=False)
             self._schema = self._lazy.collect_schema()
             self.rows = int(self._lazy.select(pl.len()).collect().item())
