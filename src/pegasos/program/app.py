@@ -11,7 +11,6 @@ import functools
 import importlib
 import inspect
 import os
-import pkgutil
 import signal
 import sys
 import warnings
@@ -22,6 +21,7 @@ import typer
 
 from pegasos import __version__
 from pegasos.program import commands, files
+from pegasos.program.commands import ALIASES, COMMANDS
 from pegasos.program.terminal import console, failures
 from pegasos.program.terminal.options import HINTS, Command, expanded, option
 
@@ -73,16 +73,16 @@ def build(only: str | None = None) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
     program.callback(help=_HELP)(_callback)
-    names = [each.name for each in pkgutil.iter_modules(commands.__path__)]
-    names = [only] if only in names else names
-    found = [importlib.import_module(f"{commands.__name__}.{name}") for name in names]
-    for module in sorted(found, key=lambda module: module.PLACE):
-        command, name = _guarded(module), module.__name__.rpartition(".")[2]
+    every = {**{name: name for name in COMMANDS}, **ALIASES}
+    for name, target in every.items() if only not in every else [(only, every[only])]:
+        module = importlib.import_module(f"{commands.__name__}.{target}")
         # \b keeps the lines of a paragraph.
         text = (inspect.getdoc(module.command) or "").replace(_EXAMPLES, "\b\nExamples:\n")
-        for each in [name, *getattr(module, "ALIASES", ())]:
-            shown: dict[str, Any] = {"hidden": each != name, "short_help": module.SHORT}
-            program.command(each, cls=Command, help=text, **shown)(command)
+        short = text.partition("\n")[0]
+        add = program.command(
+            name, cls=Command, help=text, short_help=short, hidden=name in ALIASES
+        )
+        add(_guarded(module))
     return program
 
 

@@ -1,6 +1,24 @@
-"""Commands, one module each.
+"""Commands, one module each, in the order of `--help`.
 
 A module has the functions `command`, whose docstring is the help, and `show`, which prints the
-record that `command` returns; `PLACE`, the position in the list of commands; `SHORT`, the line in
-that list; and optionally `ALIASES` and `json_of`, which returns the record for --json.
+record that `command` returns; and optionally `json_of`, which returns the record for --json.
 """
+
+COMMANDS = (
+    "describe",
+    "train",
+    "evaluate",
+    "predict",
+    "tune",
+    "show",
+    "explain",
+    "shrink",
+    "export",
+    "study",
+    "report",
+    "models",
+    "play",
+    "demo",
+)
+#: Earlier names of commands.
+ALIASES = {"run": "evaluate"}

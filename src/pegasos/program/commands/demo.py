@@ -18,9 +18,6 @@ from pegasos.program.terminal.options import (
 if TYPE_CHECKING:
     from pegasos.program.records.runs import TuneRecord
 
-PLACE = 80
-SHORT = "Take a tour in a minute or two."
-
 _SETS = ("digits", "quadric")
 _MODELS = ["perceptron", "pegasos", "pegasos-logistic", "sdca"]
 
@@ -28,7 +25,7 @@ _MODELS = ["perceptron", "pegasos", "pegasos-logistic", "sdca"]
 def command(
     out: Annotated[str, option("DIR", "Folder of the runs.", "--out", "-o")] = "runs/demo",
 ) -> dict[str, Any]:
-    """Take a tour in a minute or two: tune every kind of model on two data sets, save the best.
+    """Take a tour in a minute or two: tune on two small data sets.
 
     Examples
     --------

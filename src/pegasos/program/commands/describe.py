@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from pegasos.program.tables.dataset import Dataset
     from pegasos.program.tables.description import Description, Feature
 
-PLACE = 10
-SHORT = "Describe a table: statistics, outliers, correlations, advice."
-
 #: Features and classes that are listed.
 _MOST_LISTED = 40
 
@@ -37,7 +34,7 @@ def command(
         option("FOLDER", "Also write charts of a table with labels: report.html, PNG, SVG, PDF."),
     ] = None,
 ) -> Description:
-    """Describe a table: statistics of every feature, outliers, correlations, classes, and advice.
+    """Describe a table: statistics, outliers, correlations, advice.
 
     Examples
     --------

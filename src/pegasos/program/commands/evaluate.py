@@ -25,10 +25,6 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-PLACE = 30
-SHORT = "Evaluate a saved model on labeled rows."
-ALIASES = ("run",)
-
 #: Number of classes up to which the whole confusion matrix is printed.
 _MOST_CLASSES = 20
 
@@ -40,7 +36,7 @@ def command(
     judging: JudgingOptions,
     memory: Memory = None,
 ) -> EvaluationRecord:
-    """Evaluate a saved model on labeled rows; training rows are reported separately.
+    """Evaluate a saved model on labeled rows.
 
     Examples
     --------
@@ -48,9 +44,9 @@ def command(
       pegasos evaluate my.model later.csv --json
       pegasos evaluate my.model later.csv --metric average-precision --positive churned
 
-    Training rows are recognized by a hash of their values and label, whatever the file's format or
-    order; the test error is that of all other rows. Each figure is compared with the majority-class
-    baseline. By default the metric is the one that the model was chosen by.
+    Training rows are reported separately; they are recognized by a hash of their values and label,
+    whatever the file's format or order. Errors are compared with the majority-class baseline. By
+    default the metric is the one that the model was chosen by.
     """
     import numpy as np
 

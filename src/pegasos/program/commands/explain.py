@@ -19,9 +19,6 @@ from pegasos.program.terminal.options import (
 if TYPE_CHECKING:
     from pegasos.explaining import Explanation
 
-PLACE = 61
-SHORT = "Explain a model: feature importance, effects, support vectors."
-
 #: Lines of a table, points of a curve, and columns of classes in the terminal.
 _LINES, _POINTS, _CLASSES = 20, 8, 6
 #: With fewer new rows than this all rows are used, and a note says so.
@@ -51,7 +48,7 @@ def command(
     ] = None,
     seed: Seed = 0,
 ) -> ExplainRecord:
-    """Explain a model: permutation importance, partial dependence, coefficients, support vectors.
+    """Explain a model: feature importance, effects, support vectors.
 
     Examples
     --------

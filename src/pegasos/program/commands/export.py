@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from pegasos.program.onnxfile.running import Agreement
     from pegasos.program.saved_models import SavedModel
 
-PLACE = 64
-SHORT = "Write a model as an ONNX file, for other programs."
-
 #: Rows per call: an ONNX file holds the kernel between all rows of a call and all support vectors.
 _ROWS_PER_CALL = 1000
 
@@ -55,7 +52,7 @@ def command(
         bool, option(None, "Numeric inputs are float32; computations are float64.", "--float32")
     ] = False,
 ) -> ExportRecord:
-    """Write a model with its preprocessing as an ONNX file, for programs without Python.
+    """Write a model with its preprocessing as an ONNX file.
 
     Examples
     --------

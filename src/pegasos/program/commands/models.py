@@ -11,9 +11,6 @@ from pegasos.program.terminal import console
 if TYPE_CHECKING:
     from pegasos.engine.kernels.base import Kernel
 
-PLACE = 70
-SHORT = "List models and kernels with their formulas."
-
 #: Options with their names in scikit-learn.
 _OPTIONS = {
     "--lam λ": "alpha of SGDClassifier; λ = 1/(C m), m training rows",
@@ -31,7 +28,7 @@ _OPTIONS = {
 
 
 def command() -> dict[str, Any]:
-    """List models, kernels and options with formulas and their names in scikit-learn.
+    """List models, kernels and options with their names in scikit-learn.
 
     Examples
     --------

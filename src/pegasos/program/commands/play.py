@@ -9,9 +9,6 @@ import typer
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import ReadingOptions, option
 
-PLACE = 75
-SHORT = "Write a page that runs the algorithms step by step."
-
 
 def command(
     reading: ReadingOptions,
@@ -20,7 +17,7 @@ def command(
     ] = None,
     out: Annotated[str, option("FILE", "Page to write.", "--out", "-o")] = "play.html",
 ) -> dict[str, Any]:
-    """Write a page that runs Perceptron, Pegasos and SDCA in the browser, step by step.
+    """Write a page that runs the algorithms step by step.
 
     Examples
     --------
@@ -28,9 +25,10 @@ def command(
       pegasos play my.csv -o my-play.html
       pegasos play digits
 
-    The page opens from disk without a network. Its points are generated (moons, circles, xor,
-    blobs), drawn by hand, or rows of DATA: two features, or the first two principal components.
-    Lessons show the effect of λ, kernel widths, averages, draws and duality gaps.
+    The page runs Perceptron, Pegasos and SDCA in the browser, without a network. Its points are
+    generated (moons, circles, xor, blobs), drawn by hand, or rows of DATA: two features, or the
+    first two principal components. Lessons show the effect of λ, kernel widths, averages, draws and
+    duality gaps.
     """
     from pegasos.program.datasets import load
     from pegasos.program.pages.play_page import play

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from pegasos.program.saved_models import SavedModel
     from pegasos.program.tables.dataset import Dataset
 
-PLACE = 40
-SHORT = "Predict labels, scores or probabilities of new rows."
-
 
 def command(
     model: ModelFile,
@@ -40,7 +37,7 @@ def command(
     ] = None,
     memory: Memory = None,
 ) -> None:
-    """Predict labels, scores or probabilities of new rows, in the order of the file.
+    """Predict labels, scores or probabilities of new rows.
 
     Examples
     --------
@@ -48,10 +45,10 @@ def command(
       cat new.csv | pegasos predict my.model - > labels.csv
       pegasos predict my.model new.csv --what probabilities --keep customer_id
 
-    Columns are matched by name; further columns are ignored. Large files are streamed. Scores of
-    two classes are one column, positive for the second class. Logistic models and all models chosen
-    by tune have probabilities. A threshold chosen by tune decides the label. With --json each row
-    is one line of JSON.
+    Rows keep their order. Columns are matched by name; further columns are ignored. Large files are
+    streamed. Scores of two classes are one column, positive for the second class. Logistic models
+    and all models chosen by tune have probabilities. A threshold chosen by tune decides the label.
+    With --json each row is one line of JSON.
     """
     from pegasos.program.saved_models import SavedModel
     from pegasos.program.terminal import option_values, outputs

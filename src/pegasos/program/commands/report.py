@@ -11,9 +11,6 @@ from pegasos.program.errors import UsageError
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import ReadingOptions, option
 
-PLACE = 68
-SHORT = "Write the HTML page of a run or a model."
-
 
 def command(
     run: Annotated[
@@ -36,7 +33,7 @@ def command(
         ),
     ] = False,
 ) -> dict[str, Any]:
-    """Write the HTML page of a run or a model; it opens without a network.
+    """Write the HTML page of a run or a model.
 
     Examples
     --------

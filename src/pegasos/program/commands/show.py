@@ -11,12 +11,9 @@ from pegasos.program.terminal.options import ModelFile
 if TYPE_CHECKING:
     from pegasos.program.records.models import ModelCard, ShownModel
 
-PLACE = 60
-SHORT = "Show how a model was made."
-
 
 def command(model: ModelFile) -> ShownModel:
-    """Show a model's pipeline, training data, errors, and the command that made it.
+    """Show how a model was made: pipeline, data, errors, command.
 
     Examples
     --------

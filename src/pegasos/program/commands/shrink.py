@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from pegasos.program.tables.dataset import Dataset
     from pegasos.shrinking import Curve
 
-PLACE = 62
-SHORT = "Reduce the support vectors of a kernel model."
-
 #: With fewer new rows than this their error is too noisy: a part of the training rows is held out.
 _FEW_ROWS = 50
 
@@ -66,7 +63,7 @@ def command(
     ] = None,
     seed: Seed = 0,
 ) -> ShrinkRecord:
-    """Reduce the support vectors of a kernel model, and show the error at each size.
+    """Reduce the support vectors of a kernel model.
 
     Examples
     --------

@@ -16,9 +16,6 @@ from pegasos.program.terminal.options import ReadingOptions, option
 if TYPE_CHECKING:
     from pegasos.studies import Study, StudyResult
 
-PLACE = 65
-SHORT = "Run a study: compare models on your data, and check published numbers."
-
 #: The reports that this project reproduces, in the folder studies/ of the repository.
 PUBLISHED = ("binary_ladder", "binary_models", "usps_gaussian", "usps_iterations", "usps_kernels")
 
@@ -42,14 +39,15 @@ def command(
         int | None, option("N", "Number of threads; results do not depend on it.", min=1)
     ] = None,
 ) -> StudyResult | None:
-    """Run a study: a Python file with a protocol, published numbers to check, and claims.
+    """Run a study: compare models on your data, check published numbers.
 
     Examples
     --------
       pegasos study new mine.py --data my.csv      a template with eight models
       pegasos study mine.py -o runs/mine
 
-    The folder gets report.html, results.json and tables as CSV. The same command resumes an
+    A study is a Python file with a protocol, published numbers to check, and claims. The folder
+    gets report.html, results.json and tables as CSV. The same command resumes an
     interrupted run. The five published studies are in the folder studies/ of the repository:
     python -m studies usps_kernels -o DIR.
     """

@@ -23,9 +23,6 @@ from pegasos.program.terminal.options import (
 if TYPE_CHECKING:
     from pegasos.program.records.models import TrainRecord
 
-PLACE = 20
-SHORT = "Train one model and save it."
-
 
 def command(
     data: Data,
@@ -39,7 +36,7 @@ def command(
     ] = None,
     force: Annotated[bool, option(None, "Replace a model of the default name.", "--force")] = False,
 ) -> TrainRecord:
-    """Train one model, show its errors on training and test rows, and save it.
+    """Train one model and save it.
 
     Examples
     --------
@@ -50,10 +47,10 @@ def command(
       pegasos train 'flights/*.parquet' --memory 2GB
       pegasos train 'flights/*.parquet' --cluster tcp://scheduler:8786
 
-    A table (CSV, Parquet, svmlight) that does not fit into --memory is for sdca and sdca-logistic,
-    without a kernel or with --landmarks. They are trained in passes over a temporary file of
-    prepared rows. With --cluster or --workers, Dask workers train these models; they need access to
-    the folder of that file (TMPDIR).
+    Errors are shown for training and test rows. A table (CSV, Parquet, svmlight) that does not fit
+    into --memory is for sdca and sdca-logistic, without a kernel or with --landmarks. They are
+    trained in passes over a temporary file of prepared rows. With --cluster or --workers, Dask
+    workers train these models; they need access to the folder of that file (TMPDIR).
     """
     from pegasos.learners.catalogue import make_learner
     from pegasos.nystroem import Nystroem

@@ -18,9 +18,6 @@ from pegasos.program.terminal.options import (
 if TYPE_CHECKING:
     from pegasos.program.records.runs import TuneRecord
 
-PLACE = 50
-SHORT = "Find the best model by cross-validation and save it."
-
 
 def command(
     data: Data,
@@ -31,7 +28,7 @@ def command(
     where: ClusterOptions,
     judging: JudgingOptions,
 ) -> TuneRecord:
-    """Find the best model by cross-validation, measure its test error, and save it.
+    """Find the best model by cross-validation and save it.
 
     Examples
     --------
