@@ -131,18 +131,9 @@ class Measure:
 
 
 def measure_of(scoring: Any) -> Measure:
-    """Return how to display a scoring.
+    """Return how to display a scoring: a metric, a scorer of scikit-learn, or its name.
 
-    Parameters
-    ----------
-    scoring : Metric, str, callable or None
-        A metric of this package, "accuracy" or None (displayed as error), or a scorer of
-        scikit-learn.
-
-    Returns
-    -------
-    Measure
-        The display properties.
+    "accuracy" and None are displayed as error.
     """
     if scoring is None or scoring == "accuracy":
         return Measure("error")
@@ -402,25 +393,10 @@ class Metric:
 def answers(
     known: Any, y: Any, labels: Any, scores: Any = None, probabilities: Any = None
 ) -> Answers:
-    """Build `Answers` from the output of a model.
+    """Return `Answers` from true labels y and the output of a model with classes `known`.
 
-    Parameters
-    ----------
-    known : array-like
-        Classes of the model.
-    y : array-like
-        True labels, which may contain classes unknown to the model.
-    labels : array-like
-        Predicted labels.
-    scores : array-like, optional
-        Scores as returned by decision_function: one column for two classes.
-    probabilities : array-like, optional
-        Probabilities of the model's classes.
-
-    Returns
-    -------
-    Answers
-        Codes and columns for the union of both sets of classes.
+    Scores are those of decision_function. Codes and columns are for the union of `known` and the
+    classes in y.
     """
     import numpy as np
 
@@ -443,26 +419,11 @@ def answers(
 
 
 def baseline_answers(metric: Metric, found: Answers, counts: Array) -> tuple[Answers, Any]:
-    """Return the best constant prediction: the baseline of a metric.
+    """Return the best constant prediction, the baseline of a metric, for the rows of `found`.
 
-    It is the best single class, the class frequencies for metrics of probabilities, and equal
-    scores for metrics of rankings.
-
-    Parameters
-    ----------
-    metric : Metric
-        The metric.
-    found : Answers
-        Answers of a model for the rows.
-    counts : ndarray
-        Number of rows of each class in the table that determines the baseline.
-
-    Returns
-    -------
-    Answers
-        Constant answers for the rows.
-    object
-        The constant class; None if the baseline is not a class.
+    It is the best single class (which is returned, too), the class frequencies for metrics of
+    probabilities, and equal scores for metrics of rankings. `counts` are the rows of each class in
+    the table that determines the baseline.
     """
     import numpy as np
 

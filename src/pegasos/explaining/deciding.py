@@ -49,17 +49,7 @@ def deciders(
 ) -> list[Decider]:
     """Return the support vectors with the largest coefficients, largest first.
 
-    Parameters
-    ----------
-    model : estimator
-        Fitted model.
-    training, labels, numbers : array-like, optional
-        Training rows, their labels and their row numbers.
-
-    Returns
-    -------
-    list of Decider
-        Empty for a linear model.
+    They are looked up among training rows with labels and row numbers. A linear model has none.
     """
     parts = anatomy(model, fitted=True)
     learner: Any = parts.learner

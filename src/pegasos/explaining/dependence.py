@@ -33,25 +33,9 @@ class Dependence:
 
 
 def dependence(model: Any, table: Columns, place: int, seed: int) -> Dependence:
-    """Return the partial dependence on one column.
+    """Return the partial dependence on the column at a position, averaged over a sample of rows.
 
     It is evaluated at quantiles of a numeric column, and at the most frequent categories of others.
-
-    Parameters
-    ----------
-    model : estimator
-        Fitted model.
-    table : Columns
-        Rows to average over; a sample is used if there are many.
-    place : int
-        Position of the column.
-    seed : int
-        Seed of the sample.
-
-    Returns
-    -------
-    Dependence
-        Grid values and mean responses.
     """
     learner: Any = anatomy(model, fitted=True).learner
     rows = table.rows(np.sort(np.random.default_rng(seed).permutation(len(table))[:ROWS]))

@@ -41,19 +41,9 @@ class Effect:
 
 
 def effects(model: Any, table: Columns) -> list[Effect]:
-    """Return the coefficients of a linear model on the original columns.
+    """Return the coefficients of a linear model on the original columns, evaluated on some rows.
 
-    Parameters
-    ----------
-    model : estimator
-        Fitted model.
-    table : Columns
-        Rows to evaluate.
-
-    Returns
-    -------
-    list of Effect
-        Empty for kernels, for one-vs-one, and if a preprocessing step is not affine.
+    There are none for kernels, for one-vs-one, and if a preprocessing step is not affine.
     """
     learner: Any = anatomy(model, fitted=True).learner
     if learner.kernel is not None or learner.has_pairs(learner.classes_) or not len(table):

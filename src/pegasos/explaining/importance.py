@@ -59,27 +59,7 @@ def importances(
 
     Original columns are permuted, so all features derived from a column are permuted together. The
     interval is 1.96 standard deviations over bootstrap samples of the rows, the same samples with
-    and without permutation.
-
-    Parameters
-    ----------
-    model : estimator
-        Fitted model.
-    table : Columns
-        Rows.
-    y : ndarray
-        Labels.
-    metric : Metric
-        Metric whose loss in quality is measured.
-    repeats : int
-        Permutations per column.
-    seed : int
-        Seed of the permutations.
-
-    Returns
-    -------
-    list of Importance
-        One entry per column.
+    and without permutation. Each column is permuted `repeats` times.
     """
     sign, before = (1.0 if metric.kind.least else -1.0), ask(model, table.X, y)
     draws = list(resamples(len(y), _ROUNDS if metric.kind.needs == LABELS else _FEWER_ROUNDS))

@@ -28,19 +28,10 @@ class Calibration:
     against the rest, raised to a `power`, and all are normalized: p_k^power / Σ p_j^power. Without
     the power probabilities would be too timid, since each map sees only its own score.
 
-    Attributes
-    ----------
-    kind : {"sigmoid", "isotonic"}
-        σ(slope s + offset), or a nondecreasing line through knots.
-    columns : tuple of ndarray
-        Slope and offset of a sigmoid, or knots (score, probability).
-    power : float
-        Exponent of the probabilities of several classes.
-    pairs : bool
-        Whether columns belong to pairs of classes, whose probabilities are coupled.
+    A column is the slope and the offset of a sigmoid σ(slope s + offset), or knots (score,
+    probability) of a nondecreasing line. With `pairs` columns belong to pairs of classes, whose
+    probabilities are coupled.
 
-    Examples
-    --------
     >>> Calibration("sigmoid", (np.array([2.0, 0.0]),)).probabilities(
     ...     np.array([-1.0, 0.0, 1.0])
     ... ).round(2).tolist()
