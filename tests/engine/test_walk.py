@@ -49,7 +49,7 @@ def test_the_walk_on_the_command_line(tmp_path: Path, monkeypatch: pytest.Monkey
     for said in (described.err, of_commas.err, tuned.err):
         assert "customer_id is excluded as a likely ID" in said
         assert "dates in since: read as days since 1970-01-01" in said
-        assert "constant and so of no use: country" in said
+        assert "constant columns carry no information: country" in said
         assert "300 rows are exact repeats" in said
     assert of_commas.err.startswith("commas are read as decimal points in monthly\n")
     assert described.out.splitlines()[1:] == of_commas.out.splitlines()[1:]

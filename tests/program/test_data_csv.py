@@ -188,8 +188,8 @@ def test_oddities_are_noted(table: Any) -> None:
     rows = "".join(f"{i},7,,u{i},{i % 3},{i % 2}\n" for i in range(1, 31))
     notes = "\n".join(table("n,c,e,u,v,y\n" + rows).notes)
     for part in (
-        "columns without any value are left out: e",
-        "constant and so of no use: c",
+        "empty columns are excluded: e",
+        "constant columns carry no information: c",
         "n, u are excluded as likely IDs; use --number n and --text u to keep them",
     ):
         assert part in notes

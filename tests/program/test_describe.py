@@ -117,7 +117,7 @@ def test_frames_with_column_notes():
     assert (
         "6 values in 4 rows; train and tune fill them, in text columns as one more category"
         in said(found)
-        and "b has the most, 2" in said(found)
+        and "b has the most values (2)" in said(found)
     )
     json.dumps(to_json(found), allow_nan=False)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from pegasos.metrics import Measure
@@ -22,7 +23,8 @@ def lam_with_cost(lam: float, cost: float | None) -> str:
 
 def show_learner(facts: LearnerFacts) -> None:
     """Print the facts of a fitted learner."""
-    lines: dict[str, Any] = {"loss": facts.loss, "kernel": facts.kernel}
+    kernel = re.sub(r"\d+\.\d{6,}", lambda found: f"{float(found[0]):.6g}", facts.kernel)
+    lines: dict[str, Any] = {"loss": facts.loss, "kernel": kernel}
     if facts.lam is not None:
         lines["regularization"] = lam_with_cost(facts.lam, facts.cost)
     lines[facts.unit] = facts.count

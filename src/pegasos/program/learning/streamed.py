@@ -182,7 +182,7 @@ class StreamedTable:
         whole = self.rows + self.unlabelled
         notes = unlabelled_note(self.unlabelled, whole, self.label or "y", self.name, strict)
         if empty:
-            notes.append(f"columns without any value are left out: {listed(empty)}")
+            notes.append(f"empty columns are excluded: {listed(empty)}")
         notes += gap_notes(gaps, words, self.name, strict)
         if not sample.whole:
             notes.append(f"scales, medians and categories come from a sample of {sample.most} rows")

@@ -122,7 +122,7 @@ def _add_features(found: Dataset, table: Columns, parts: Roles, options: ReadOpt
     """Return the data set with its features."""
     series, notes, count = table.features(parts), found.notes, len(table)
     if empty := [each.name for each in series if each.null_count() == count]:
-        notes.append(f"columns without any value are left out: {listed(empty)}")
+        notes.append(f"empty columns are excluded: {listed(empty)}")
     series = [each for each in series if each.null_count() < count]
     if not series:
         raise BadData(f"{table.file}: no feature has a value in any row.")
@@ -189,7 +189,7 @@ def _oddities(series: list[pl.Series], y: Array | None) -> list[str]:
         for each in series
         if len(each) > 1 and each[0] == each[-1] and each.n_unique() == 1
     ]:
-        notes.append(f"constant and so of no use: {listed(constant)}")
+        notes.append(f"constant columns carry no information: {listed(constant)}")
     for each in series:
         if each.dtype == pl.String and (different := each.n_unique()) > MANY_WORDS:
             what = f"has {different} different values in {len(each)} rows: --drop it if an ID"
@@ -213,7 +213,7 @@ def _repeated(series: list[pl.Series], y: Array | None) -> list[str]:
     if pairs > different:
         contrary = rows.filter(pl.col("label").n_unique().over("row") > 1).height
         what = "rows are equal to others in all features but not in the label"
-        notes.append(f"{contrary} {what}: no model can get all of them right")
+        notes.append(f"{contrary} {what}: no model can predict all of them correctly")
     return notes
 
 

@@ -115,10 +115,10 @@ def fitting_words(classes: int) -> str:
 def _advise_classes(found: Description) -> Iterator[str]:
     (most, many), (least, few) = found.classes[0], found.classes[-1]
     assert found.baseline_error is not None
-    yield f"{baseline_words(most, found.baseline_error)}; a learner must do better than that."
+    yield f"{baseline_words(most, found.baseline_error)}; a useful model must be better."
     count = len(found.classes)
     if count == 1:
-        yield f"all labels are {most!r}; there is nothing to tell apart."
+        yield f"all labels are {most!r}; there is nothing to learn."
     elif count > max(50, found.rows // 10):
         labels = f"{count} distinct labels or more in {found.rows} rows"
         yield f"{labels}; is the label a number to predict?"
@@ -158,7 +158,7 @@ def _advise_oddities(found: Description, image: bool) -> Iterator[str]:
         normal = found.rows * -math.expm1(numeric * math.log1p(-each))
         share = f"{found.outlier_rows} of {found.rows} rows ({found.outlier_rows / found.rows:.2%})"
         advice = f"independent normal features would give about {normal:.0f}. "
-        advice += "Look at them before --drop-outliers."
+        advice += "Inspect them before using --drop-outliers."
         if image or found.sparse:
             advice = "that means little where most values are equal, as in images and sparse rows."
         yield f"Outliers: {share} have a value with |z| >= {found.outlier:g}; {advice}"
@@ -168,16 +168,16 @@ def _advise_oddities(found: Description, image: bool) -> Iterator[str]:
         yield f"Missing: {there}; train and tune fill them{also}; --strict refuses them."
     if texts:
         widest = max(texts, key=lambda f: f.distinct or 0)
-        most = f"{widest.name} has the most, {widest.distinct}"
-        yield f"Categories: each becomes one column; {most}."
+        most = f"{widest.name} has the most values ({widest.distinct})"
+        yield f"Categories: text columns are one-hot encoded; {most}."
     if found.constant:
         names, count = listed(found.constant, 5), len(found.constant)
         what = "feature never changes" if count == 1 else "of the features never change"
-        yield f"Constant: {count} {what} ({names}); --drop leaves such columns out."
+        yield f"Constant: {count} {what} ({names}); --drop excludes such columns."
     same = [f"{a} and {b} (r = {r:.3f})" for a, b, r in found.correlations if abs(r) >= 0.95]
     if same and not image:
-        yield f"Correlations: nearly the same are {listed(same, 3)}."
+        yield f"Correlations: nearly identical are {listed(same, 3)}."
     if found.duplicates or found.contradictions:
         others = f"{found.contradictions} have the features of an earlier one but another label"
-        why = "copies on both sides of a split make errors look small"
+        why = "copies in both training and test rows make errors look too small"
         yield f"Repeats: {found.duplicates} rows repeat an earlier one, {others}; {why}."
