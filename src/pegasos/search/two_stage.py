@@ -33,7 +33,7 @@ FAMILIES, BEHIND = 2, 2.0
 #: Scores that differ by less are equal: sums over folds are rounded.
 EQUAL = 1e-12
 #: Rows of the first refit within a time limit, and their ratio in successive refits. A fit takes at
-#: least linear time, so smaller refits together take at most a third of the time of the last.
+#: least linear time, so smaller refits together take at most two thirds of the last one's time.
 FIRST_ROWS, GROWTH = 400, 4
 
 

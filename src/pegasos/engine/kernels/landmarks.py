@@ -29,9 +29,9 @@ from pegasos.engine.runtime.threads import single_threaded_blas
 Array = np.ndarray[Any, Any]
 
 SELECTIONS = ("kmeans++", "leverage", "uniform")
-#: Rows from which landmarks are chosen, and rows of a round of kmeans++.
+#: Rows among which landmarks are chosen, and candidates of a round of kmeans++.
 SAMPLE, ROUND = 20_000, 8
-#: Rows behind the leverage scores.
+#: Rows from which leverage scores are estimated.
 PILOT = 500
 
 

@@ -350,8 +350,8 @@ def as_kernel(spec: Any) -> Kernel | None:
 
 #: Evenly spaced rows that are compared.
 SAMPLE = 256
-#: A similarity below which rows are strangers, and as far from 1 they are alike; the share of pairs
-#: that does not count.
+#: Similarities below this count as 0, and as close to 1 as equal rows; and the share of pairs that
+#: may be similar although every row counts as similar only to itself.
 ALMOST_NOTHING, FEW_PAIRS = 1e-6, 1e-3
 
 

@@ -304,8 +304,8 @@ class ExactSolver:
             return np.zeros(gaps[-1].shape, dtype=bool)
         past, now, tol = gaps[-3], gaps[-1], self.problem.tol
         with np.errstate(divide="ignore", invalid="ignore"):
-            pace = np.log(now / past) / 2
-            needed = np.where(pace < 0, np.log(tol / now) / pace, np.inf)
+            rate = np.log(now / past) / 2
+            needed = np.where(rate < 0, np.log(tol / now) / rate, np.inf)
         return np.asarray((now > tol) & (needed > self.method.epochs.patience(self.problem)))
 
     def solve(

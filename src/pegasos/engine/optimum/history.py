@@ -18,7 +18,7 @@ def summarize_histories(histories: Sequence[Array], primal: Array, dual: Array) 
     """Return iteration, mean objective and mean bound (points x 3) of several predictors.
 
     Each history has P and D after each step (steps x 2). Converged predictors keep their last
-    values while others go on. All end with the certified `primal` and `dual`.
+    values while others continue. All end with the certified `primal` and `dual`.
 
     >>> summarize_histories(
     ...     [np.array([[1.0, 0.0], [0.5, 0.4]]), np.array([[1.0, 0.2]])],

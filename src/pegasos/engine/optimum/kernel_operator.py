@@ -26,8 +26,7 @@ Array = np.ndarray[Any, Any]
 BLOCK = 64
 #: Tiles of products with a factor: rows of the factor, and training rows. They fix the order of
 #: summation, so that results do not depend on the number of threads.
-TILE = 128
-STRIP = 1024
+TILE, STRIP = 128, 1024
 #: The largest rank, and the largest size in bytes of a factor, its basis and its features together.
 LARGEST_RANK, FACTOR_BYTES = 2000, 2**30
 

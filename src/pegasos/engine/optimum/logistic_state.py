@@ -25,7 +25,7 @@ class Point(NamedTuple):
     image: Array
 
 
-class Pair(NamedTuple):
+class PrimalDual(NamedTuple):
     """A predictor with its objective, and dual coefficients with their bound."""
 
     vector: Array
@@ -57,7 +57,7 @@ class State:
     curvature: Array
     clipped: Array
     descent: Point
-    best: Pair
+    best: PrimalDual
 
     def __init__(self, number: int, target: Target, free: bool, size: int) -> None:
         self.number, self.free, self.size = number, free, size
@@ -82,7 +82,7 @@ class State:
         self.share = 1.0 if share > 0.99 else share
         self.bounds = self.share * self.all_bounds
         primal = float(self.bounds.sum()) * math.log(2.0)
-        self.best = Pair(np.zeros(self.size), 0.0, primal, np.zeros(len(self.labels)), 0.0)
+        self.best = PrimalDual(np.zeros(self.size), 0.0, primal, np.zeros(len(self.labels)), 0.0)
         self.stalled = 0
 
     @property
@@ -132,12 +132,12 @@ class State:
             primal = math.inf
         before = self.best.primal - self.best.bound
         dual, bound = self._best_dual(primal, beta, clipped)
-        self.keep_better(Pair(self.point.vector, self.bias, primal, dual, bound))
+        self.keep_better(PrimalDual(self.point.vector, self.bias, primal, dual, bound))
         if self.share == 1.0:  # earlier stages have another objective
             self.history.append((self.best.primal, self.best.bound))
         return self.best.primal - self.best.bound < before * (1.0 - 1e-3)
 
-    def keep_better(self, other: Pair) -> None:
+    def keep_better(self, other: PrimalDual) -> None:
         """Keep the better predictor and the better bound, for the same bounds."""
         if other.primal <= self.best.primal:
             self.best = other._replace(dual=self.best.dual, bound=self.best.bound)

@@ -21,19 +21,19 @@ from pegasos.engine.runtime.threads import blas_threads, our_threads, run_each
 
 Array = np.ndarray[Any, Any]
 
-#: Numbers in a block of float64 rows: it stays in a core's cache while all targets use it.
-BLOCK_NUMBERS = 1 << 17
-MOST_ROWS = 1 << 13
-#: From this width on the d x d products are what costs: they start in float32.
+#: Numbers in a block of float64 rows (1 MB): it stays in a core's cache while all targets use it;
+#: and the largest number of rows in it.
+BLOCK_NUMBERS, MOST_ROWS = 1 << 17, 1 << 13
+#: Width from which d x d products take most of the time; they start in float32.
 WIDE = 128
-#: Bytes of the d x d matrices of the targets that are solved side by side.
+#: Bytes (64 MB) of the d x d matrices of the targets that are solved side by side.
 MATRIX_BYTES = 1 << 26
-#: Blocks for each thread whose results are computed before they are added: results take memory.
+#: Blocks per thread whose results are stored until they are added in order: results take memory.
 WAVE = 2
-#: Rows with at most one stored number in so many columns are thin: pairs of stored numbers cost
-#: less than a product of matrices.
+#: CSR rows with at most one stored number in so many columns are thin: summing over pairs of stored
+#: numbers is faster than a product of dense matrices.
 THIN = 3
-#: Rows in a block of thin ones: the matrix of all pairs of columns is made once a block.
+#: Rows in a block of thin rows: more than in others, as each block has its own d x d matrix.
 THIN_ROWS = 1 << 16
 
 
@@ -221,8 +221,8 @@ class RowBlocks:
 
 
 def _block_rows(width: int) -> int:
-    # a block of wide rows has at least twice as many rows as features: its d x d product costs more
-    # than adding it does
+    # A block of wide rows has at least twice as many rows as features, so that its d x d product
+    # takes longer than adding that to the sum.
     return max(min(BLOCK_NUMBERS // max(1, width), MOST_ROWS), 2 * width)
 
 

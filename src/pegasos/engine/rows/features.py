@@ -202,7 +202,7 @@ def row_parts(X: Any) -> list[tuple[slice, Any]]:
     return parts
 
 
-#: Kernel values of a block of rows, and blocks between two looks at the keyboard.
+#: Kernel values of a block of rows (8 MB in float32), and blocks between checks for interruption.
 BLOCK_VALUES, BLOCKS_AT_ONCE = 1 << 21, 16
 
 

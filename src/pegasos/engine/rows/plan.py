@@ -11,8 +11,8 @@ from pegasos.engine.runtime.threads import blas_threads
 #: Explicit dense features: from this many columns on, matrix products over blocks beat dot products
 #: row by row.
 BLOCK_FROM_COLUMNS = 32
-DUAL_BLOCK = 256
-PRIMAL_BLOCK = 64
+#: Draws per block with a kernel, and with explicit features.
+DUAL_BLOCK, PRIMAL_BLOCK = 256, 64
 
 
 @dataclass(frozen=True)

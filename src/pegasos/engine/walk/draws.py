@@ -15,6 +15,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 SAMPLINGS = ("uniform", "permutation", "fixed-permutation", "in-order")
+#: Draws of one random generator; with another size a seed gives other draws.
 _UNIFORM_PAGE = 1 << 16
 
 

@@ -22,10 +22,9 @@ from pegasos.engine.walk.rules import change, drawn_loss, tick
 
 Array = np.ndarray[Any, Any]
 
-#: Drawn rows are asked for this many examples before they are walked: random rows of a large X lie
-#: in no cache.
-AHEAD = 8
-CACHE_LINE = 64
+#: Drawn rows are prefetched this many examples ahead, as random rows of a large X are in no cache;
+#: and the bytes of a cache line of common processors.
+AHEAD, CACHE_LINE = 8, 64
 
 
 class Problem(NamedTuple):

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pegasos.engine.optimum.hinge.kernel_sources import KernelSource
-from pegasos.engine.optimum.hinge.set_predictor import NO_LIMIT, Limit, Predictor
+from pegasos.engine.optimum.hinge.set_predictor import NO_LIMIT, Limit, SetPredictor
 from pegasos.engine.optimum.problem import Intercept, Optimum, Target
 from pegasos.engine.runtime.compiling import announced
 from pegasos.engine.runtime.interruption import check_interruption, deadline_reached, tell_gap
@@ -80,7 +80,7 @@ class WorkingSetSolver:
         names = list(range(len(targets))) if names is None else names
         scores = np.zeros((len(targets), self._count))
         predictors = [
-            Predictor(target, self._diagonal, self._constant, self._free, own, self._rows)
+            SetPredictor(target, self._diagonal, self._constant, self._free, own, self._rows)
             for target, own in zip(targets, scores, strict=True)
         ]
         with announced("sets"):
@@ -91,7 +91,7 @@ class WorkingSetSolver:
         return [predictor.optimum(not self.kernel.rounded) for predictor in predictors]
 
     def _start(
-        self, predictors: list[Predictor], scores: Array, start: Array, names: list[int]
+        self, predictors: list[SetPredictor], scores: Array, start: Array, names: list[int]
     ) -> None:
         changes = np.array(start, dtype=np.float64)
         for predictor, own, change, name in zip(predictors, scores, changes, names, strict=True):
@@ -103,7 +103,9 @@ class WorkingSetSolver:
         if len(used):
             scores += self.kernel.scores(self._rows[used], np.ascontiguousarray(changes[:, used]))
 
-    def _solve(self, predictors: list[Predictor], scores: Array, tol: float, limit: Limit) -> None:
+    def _solve(
+        self, predictors: list[SetPredictor], scores: Array, tol: float, limit: Limit
+    ) -> None:
         for predictor in predictors:
             predictor.certify(tol)
         attempts = 0
@@ -117,9 +119,9 @@ class WorkingSetSolver:
                 return
             attempts += 1
             if attempts > 1 or any(predictor.is_stuck for predictor in unconverged):
-                self._use_unrounded_kernel(predictors, scores, tol)
+                self._unround_kernel(predictors, scores, tol)
 
-    def _run_rounds(self, unconverged: list[Predictor], tol: float, limit: Limit) -> None:
+    def _run_rounds(self, unconverged: list[SetPredictor], tol: float, limit: Limit) -> None:
         """Run rounds to convergence, in parallel if the kernel matrix is stored."""
 
         def run_round(number: int) -> bool:
@@ -143,7 +145,7 @@ class WorkingSetSolver:
             while run_round(number):
                 pass
 
-    def _make_scores_exact(self, predictors: list[Predictor], tol: float) -> None:
+    def _make_scores_exact(self, predictors: list[SetPredictor], tol: float) -> None:
         """Recompute the scores that certificates depend on.
 
         ‖w‖² depends on the scores of support vectors, the loss on those of rows whose margin is
@@ -162,7 +164,7 @@ class WorkingSetSolver:
         for predictor in again:
             predictor.certify(tol, exact=True)
 
-    def _replace_scores(self, predictors: list[Predictor], wanted: list[Array]) -> float:
+    def _replace_scores(self, predictors: list[SetPredictor], wanted: list[Array]) -> float:
         """Replace the wanted scores by exact ones; return their largest relative change.
 
         Predictors are computed together if their rows overlap enough to save work.
@@ -185,7 +187,7 @@ class WorkingSetSolver:
             predictor.products[places] = exact
         return error
 
-    def _use_unrounded_kernel(self, predictors: list[Predictor], scores: Array, tol: float) -> None:
+    def _unround_kernel(self, predictors: list[SetPredictor], scores: Array, tol: float) -> None:
         """Continue with kernel values and scores in the dtype of the rows."""
         self.kernel = self.kernel.unrounded()
         self._saved.clear()

@@ -33,8 +33,6 @@ Array = np.ndarray[Any, Any]
 LENGTHS = 2.0 ** np.arange(-2, 3)
 #: Passes for which a cut without weight is kept, because it may become active again.
 KEPT_PASSES = 40
-#: Accuracy of the small problem as a share of the tolerance.
-EXACTNESS = 0.01
 
 
 @dataclass(frozen=True)
@@ -85,9 +83,9 @@ class _Bundle(SolverState):
         self.bound = 0.0
         self.is_trivial = sum(column.label_weights) <= 0.0
         if before is not None and not self.is_trivial:
-            self._begin_at(before)
+            self._start_at(before)
 
-    def _begin_at(self, before: _Bundle) -> None:
+    def _start_at(self, before: _Bundle) -> None:
         """Start at the best vector for another C: R and its cuts are proportional to C."""
         scale = self.column.unit / before.column.unit
         squared = 0.5 * float(before.best @ before.best)
@@ -137,7 +135,7 @@ class _Bundle(SolverState):
     def _solve(self) -> None:
         """Solve the small problem: its minimizer, and a lower bound of the optimum."""
         with announced("cutting-planes"):
-            exactness = EXACTNESS * self.tol * self.primal
+            exactness = 0.01 * self.tol * self.primal  # little of the gap
             weigh_cuts(self.products, self.offsets, self.alpha, exactness)
         self.alpha /= self.alpha.sum()
         self.minimizer = self.alpha @ self.cuts

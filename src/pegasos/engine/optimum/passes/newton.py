@@ -61,9 +61,9 @@ from pegasos.engine.runtime.threads import our_threads
 Array = np.ndarray[Any, Any]
 
 #: Step sizes at which every pass evaluates F_μ; the guessed one is accepted if its gain is at least
-#: this share of the best one's; and the factor of a direction along which none of them gains.
+#: this share of the best one's.
 STEPS = np.array([0.0, 1.0, 0.6, 0.3, 0.15, 0.06, 0.02, 0.005])
-GOOD_SHARE, SHORTEST = 0.3, STEPS[-1]
+GOOD_SHARE = 0.3
 #: Factor of μ per iteration: at first and at least, and at most after steps had to be short.
 MU_FACTOR, SLOW_MU_FACTOR = 0.1, 0.5
 #: μ is lowered once the Newton decrement √(gradient·step/μ) is below this limit. While the relative
@@ -153,11 +153,11 @@ def solve_in_passes(
             times = predictor.unit / before.predictor.unit
             squared = state.value(before.best)
             objective = squared + times * (before.primal - squared)
-            state.begin_at(WarmStart(before.best, objective, START_ERROR))
+            state.start_at(WarmStart(before.best, objective, START_ERROR))
         elif start is not None:
-            state.begin_at(start)
+            state.start_at(start)
         elif number in samples:
-            state.begin_at(samples[number])
+            state.start_at(samples[number])
         return state
 
     def run_pass(states: list[_NewtonState]) -> None:
@@ -255,13 +255,13 @@ class _NewtonState(SolverState):
                 self.best[-1] = sign * (1.0 if self.hinge else 800.0)
             self.primal = self.bound = self.value(self.best) + self.fixed_total
 
-    def begin_at(self, start: WarmStart) -> None:
+    def start_at(self, start: WarmStart) -> None:
         """Start at the best vector of a problem with another C, or of a sample."""
         if not self.is_trivial:
             self.vector, self.warm, self.error = start.vector, True, start.error
-            self._lower_mu(start.primal)
+            self._set_first_mu(start.primal)
 
-    def _lower_mu(self, objective: float) -> None:
+    def _set_first_mu(self, objective: float) -> None:
         """Set the first μ after a warm start with this objective."""
         if self.hinge:
             mu = self.error * objective / max(1, self.predictor.rows)
@@ -274,7 +274,7 @@ class _NewtonState(SolverState):
             self.vector, self.mu = np.zeros(len(self.vector)), self.mu_at_zero
             self.next_mu = self.mu
             return True
-        self._lower_mu(self.primal)
+        self._set_first_mu(self.primal)
         return self.mu > 2.0 * before
 
     @property
@@ -307,7 +307,7 @@ class _NewtonState(SolverState):
             best = float(STEPS[lowest]) if lowest < len(STEPS) else self.step_guess
             if start - values[-1] < GOOD_SHARE * (start - values[lowest]) - 1e-13 * abs(start):
                 if best == 0.0:
-                    self.direction, best = SHORTEST * self.direction, 1.0
+                    self.direction, best = STEPS[-1] * self.direction, 1.0
                 self.step_guess = best
                 return
         self.vector = new

@@ -27,9 +27,8 @@ LOSS, NEW, TANGENT = 0, 1, 5
 SUMS = 9
 #: Lines of `scratch`, which has numbers of each row with C > 0.
 SCRATCH_LINES = 4
-#: Numbers whose logarithms are summed as the logarithm of their product, and limits of the product,
-#: which float64 represents from 1e-308 to 1e308.
-AT_ONCE, LEAST_PRODUCT, MOST_PRODUCT = 16, 1e-250, 1e250
+#: Numbers whose logarithms are summed as the logarithm of their product.
+AT_ONCE = 16
 
 
 @partial(compiled, any_order=True)
@@ -52,7 +51,7 @@ def barrier_values(
         for i in range(start, stop):
             missing = below[i] - step * change[i]
             product *= corner[i] + math.sqrt(missing * missing + corner[i] * corner[i])
-        if LEAST_PRODUCT < product < MOST_PRODUCT:
+        if 1e-250 < product < 1e250:  # far from underflow and overflow of float64
             logarithms += math.log(product)
         else:
             for i in range(start, stop):

@@ -204,8 +204,8 @@ def solve_chains(
 def _ended(state: SolverState, tol: float, most: int) -> bool:
     if state.is_trivial:
         return True
-    late = state.stalled_passes > PATIENCE or len(state.history) >= most or deadline_reached()
-    return bool(state.history) and (late or state.relative <= tol)
+    must_stop = state.stalled_passes > PATIENCE or len(state.history) >= most or deadline_reached()
+    return bool(state.history) and (must_stop or state.relative <= tol)
 
 
 @dataclass(frozen=True)
