@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,13 +18,12 @@ from pegasos.program.pages.labeled_rows import (
     Separation,
     brief,
     dense,
-    part_of,
     sample,
 )
 from pegasos.program.pages.page import Page
 from pegasos.program.pages.values import count
 from pegasos.program.pages.vega import Rows, Spec, chart, either, mark, number, tooltip, word
-from pegasos.program.tables.dataset import DATES, Dataset
+from pegasos.program.tables.dataset import DATES, Dataset, take
 from pegasos.program.tables.statistics import describe
 
 Array = np.ndarray[Any, Any]
@@ -51,7 +51,7 @@ def data_blocks(rows: LabeledRows) -> list[Block]:
         pictures = [(each, f"class {name}") for each, name in named]
         blocks.append(Gallery("Mean image of each class", images.shape, pictures))
     shown = sample(len(rows), STATISTICS_ROWS)
-    found = describe(rows.dataset if len(shown) == len(rows) else part_of(rows.dataset, shown))
+    found = describe(rows.dataset if len(shown) == len(rows) else take(rows.dataset, shown))
     listed = []
     for j in sorted(ranked.order[:FEATURES]):
         share = round(max(0.0, ranked.shares.get(j, 0.0)), 4)
@@ -155,39 +155,28 @@ def _correlations(ranked: Separation) -> list[Block]:
 
 def _pairs(ranked: Separation, names: list[str]) -> list[Block]:
     """Return scatter plots of pairs of the features that separate classes best."""
-    features = ranked.leading(PAIRED)
-    X, shown = ranked.values(features), sample(len(ranked.X), PAIR_ROWS)
-    charts: list[Block] = []
-    for a, one in enumerate(features):
-        for b, two in enumerate(features[a + 1 :], start=a + 1):
-            across, down = (brief(X[shown, k].tolist()) for k in (a, b))
-            codes = ranked.codes[shown].tolist()
-            points: Rows = [
-                {"x": x, "y": y, "class": names[code], "order": code}
-                for x, y, code in zip(across, down, codes, strict=True)
-            ]
-            titles = ranked.names[one], ranked.names[two]
-            spec = pair_chart(points, titles, len(names))
-            name = f"pair {len(charts) + 1}"
-            charts.append(Chart(name, f"{titles[1]} against {titles[0]}", spec, layout="fit"))
-    return charts
-
-
-def pair_chart(points: Rows, titles: tuple[str, str], classes: int) -> Spec:
-    """Return a scatter plot of two features in the colors of classes."""
+    features, shown = ranked.leading(PAIRED), sample(len(ranked.X), PAIR_ROWS)
+    X, codes, classes = ranked.values(features)[shown], ranked.codes[shown].tolist(), len(names)
     axis, scale = {"labelExpr": vega.TICK, "tickCount": 5}, {"zero": False, "nice": True}
-    x, y = (
-        number(name, title=title, axis=axis, scale=scale)
-        for name, title in zip("xy", titles, strict=True)
-    )
     color = vega.class_color(classes)
     if color["legend"] is not None:
         color["legend"] |= {"orient": "top", "columns": 5}
     shape = {"shape": word("class", "order", legend=None)} if classes <= len(vega.CLASSES) else {}
-    looks = {"x": x, "y": y, "color": color, **shape}
-    hints = tooltip(**{"class": "class"}, x=(titles[0], ".4~g"), y=(titles[1], ".4~g"))
-    dots = mark("point", {**looks, "tooltip": hints}, filled=True, size=26, opacity=0.7)
-    return chart(points, dots, width=260, height=240)
+    charts: list[Block] = []
+    for a, b in itertools.combinations(range(len(features)), 2):
+        points: Rows = [
+            {"x": x, "y": y, "class": names[code], "order": code}
+            for (x, y), code in zip(brief(X[:, [a, b]].tolist()), codes, strict=True)
+        ]
+        x, y = (ranked.names[features[k]] for k in (a, b))
+        looks: Spec = {"color": color, **shape}
+        looks["x"] = number("x", title=x, axis=axis, scale=scale)
+        looks["y"] = number("y", title=y, axis=axis, scale=scale)
+        looks["tooltip"] = tooltip(**{"class": "class"}, x=(x, ".4~g"), y=(y, ".4~g"))
+        dots = mark("point", looks, filled=True, size=26, opacity=0.7)
+        spec = chart(points, dots, width=260, height=240)
+        charts.append(Chart(f"pair {len(charts) + 1}", f"{y} against {x}", spec, layout="fit"))
+    return charts
 
 
 def _names(field: str, order: str, limit: int, **axis: Any) -> Spec:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -182,10 +182,3 @@ def dense(part: Any) -> Array:
 def sample(count: int, most: int) -> Array:
     """Return the places of at most `most` of `count` rows, sorted."""
     return np.sort(np.random.default_rng(0).permutation(count)[:most])
-
-
-def part_of(dataset: Dataset, rows: Array) -> Dataset:
-    """Return a data set of some rows."""
-    X = dataset.X[rows.tolist()] if dataset.has_frame else dataset.X[rows]
-    y = None if dataset.y is None else dataset.y[rows]
-    return replace(dataset, X=X, y=y, groups=None, weights=None, test=None)

@@ -15,7 +15,7 @@ from pegasos.program.pages.data_section import class_chart
 from pegasos.program.pages.decision_section import decision_blocks, model_rates
 from pegasos.program.pages.error_section import error_table, error_tile, honest_tile
 from pegasos.program.pages.explanation_section import explain_rows, explanation_blocks
-from pegasos.program.pages.labeled_rows import LabeledRows, as_dataset, part_of
+from pegasos.program.pages.labeled_rows import LabeledRows, as_dataset
 from pegasos.program.pages.model_sections import model_sections
 from pegasos.program.pages.page import Page
 from pegasos.program.pages.panel_section import model_panel
@@ -24,7 +24,7 @@ from pegasos.program.pages.values import cost_text, count, duration, kernel_text
 from pegasos.program.records.models import ModelCard, learner_facts
 from pegasos.program.records.runs import ErrorCount
 from pegasos.program.scoring import scores_of
-from pegasos.program.tables.dataset import Dataset
+from pegasos.program.tables.dataset import Dataset, take
 from pegasos.program.tables.row_hashes import hash_rows, split_known
 from pegasos.search.anatomy import anatomy
 from pegasos.search.settings import Setting
@@ -165,11 +165,11 @@ def report_file(path: Path, X: Any, y: Any, facts: dict[str, Any]) -> Page:
         seen = split_known(hash_rows(dataset.X, dataset.y), file.rows)
         own, new = np.flatnonzero(seen), np.flatnonzero(~seen)
         if len(own):
-            training = part_of(dataset, own), own
+            training = take(dataset, own), own
         if not len(new):
             kind = "these training rows"
         else:  # mistakes on training rows say little
-            dataset, positions = part_of(dataset, new), new
+            dataset, positions = take(dataset, new), new
             kind = "the new ones of these rows" if len(own) else "these new rows"
     created = {} if card.created is None else {"date": card.created[:10]}
     return report_model(

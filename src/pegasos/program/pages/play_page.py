@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.program.pages.labeled_rows import LabeledRows, as_dataset, feature_names, part_of
+from pegasos.program.pages.labeled_rows import LabeledRows, as_dataset, feature_names
 from pegasos.program.pages.map_section import place_rows
 from pegasos.program.pages.rendering import HtmlPage, render_play
-from pegasos.program.tables.dataset import NUMBER, BadData, Dataset
+from pegasos.program.tables.dataset import NUMBER, BadData, Dataset, take
 
 Array = np.ndarray[Any, Any]
 
@@ -61,7 +61,7 @@ def points_of(dataset: Dataset) -> dict[str, Any]:
     if len(rows.names) > MOST_CLASSES:
         kept = np.argsort(-np.array(rows.counts), kind="stable")[:MOST_CLASSES]
         notes.append(f"the {MOST_CLASSES} most frequent of {len(rows.names)} classes")
-        rows = LabeledRows.of(part_of(dataset, np.flatnonzero(np.isin(rows.codes, kept))))
+        rows = LabeledRows.of(take(dataset, np.flatnonzero(np.isin(rows.codes, kept))))
     if len(rows.names) < 2:
         raise BadData(f"{dataset.name}: all rows are of one class; two are needed.")
     found = place_rows(rows, tsne=False, most=MOST_POINTS)

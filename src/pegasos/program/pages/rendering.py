@@ -106,8 +106,7 @@ def _groups(blocks: list[Block]) -> list[tuple[str, list[Block]]]:
     def layout(block: Block) -> str:
         return block.layout if isinstance(block, Chart) and block.layout in ("half", "fit") else ""
 
-    found = [(name, list(group)) for name, group in itertools.groupby(blocks, key=layout)]
-    return [(name if len(group) > 1 else "", group) for name, group in found]
+    return [(name, list(group)) for name, group in itertools.groupby(blocks, key=layout)]
 
 
 def _fill(template: str, data: Any, **given: Any) -> str:

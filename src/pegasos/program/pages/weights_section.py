@@ -47,33 +47,25 @@ def weight_blocks(estimator: Any) -> list[Block]:
         row["weight"] = brief(float(row["weight"]))
     caption = "" if len(shown) == total else f"The {len(shown)} largest of {total:,}. "
     caption += "Features are scaled and encoded as for the learner. "
+    hints = tooltip(feature="feature", **{"class": "for class"}, weight=("weight", ".4~g"))
+    names_axis = word("feature", "order", title=None, axis={"labelLimit": 150})
+    places: Spec = {"y": names_axis, "tooltip": hints}
     if binary:
         caption += f"Positive weights increase the score of {labels[0]}."
+        places["x"] = number("weight", axis={"format": "~g", "tickCount": 6})
+        places["color"] = either("datum.weight < 0", vega.BLUE, "#e69f00")
+        spec = chart(rows, mark("bar", places), height=18 * len(rows))
     else:
         caption += "Orange increases the score of a class, blue decreases it."
-    spec = _bars(rows) if binary else _heatmap(rows, len(labels))
+        looks = vega.signed("weight", max(abs(row["weight"]) for row in rows) or 1.0)
+        many = len(labels)
+        axis = {"labelAngle": 0 if many <= 12 else -60, "labelLimit": 90}
+        places["x"] = word("class", "place", axis=axis)
+        more: Spec = {"width": [44 if many <= 20 else 14], "height": [18]}
+        more["transform"] = looks["transform"]
+        spec = vega.heatmap(rows, places, looks["encoding"], {}, None, **more)
     layout = "narrow" if binary else "full"
     return [Chart.with_rows("weights", "Weights of features", spec, caption, layout)]
-
-
-def _places() -> Spec:
-    hints = tooltip(feature="feature", **{"class": "for class"}, weight=("weight", ".4~g"))
-    return {"y": word("feature", "order", title=None, axis={"labelLimit": 150}), "tooltip": hints}
-
-
-def _bars(rows: Rows) -> Spec:
-    ink = either("datum.weight < 0", "#0072b2", "#e69f00")
-    bars = {**_places(), "x": number("weight", axis={"format": "~g", "tickCount": 6}), "color": ink}
-    return chart(rows, mark("bar", bars), height=18 * len(rows))
-
-
-def _heatmap(rows: Rows, classes: int) -> Spec:
-    looks = vega.signed("weight", max(abs(row["weight"]) for row in rows) or 1.0)
-    axis = {"labelAngle": 0 if classes <= 12 else -60, "labelLimit": 90}
-    places = {**_places(), "x": word("class", "place", axis=axis)}
-    sizes: Spec = {"width": [44 if classes <= 20 else 14], "height": [18]}
-    color, steps = looks["encoding"], looks["transform"]
-    return vega.heatmap(rows, places, color, {}, None, **sizes, transform=steps)
 
 
 def feature_names_of(estimator: Any, count: int) -> list[str] | None:
