@@ -35,6 +35,8 @@ _LOGISTIC_COSTS = (*_LINEAR_COSTS, 1000.0)
 #: the first stage; on six public tables the best cubic kernel had a cost of at most 10.
 _INNER_COSTS = (0.1, 1.0, 10.0, 100.0)
 _DISTANCE_COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
+#: Rows for typical values of K(x, x).
+_SAMPLE_ROWS = 2000
 
 
 @dataclass(frozen=True)
@@ -68,11 +70,8 @@ def weights_to_try(metric: Metric | None, models: list[str], labels: Any) -> dic
     hinge loss, whose minimizer is the same score for every row if the common class is always more
     probable; the logistic loss ranks such rows without weights.
     """
-    if (
-        metric is None
-        or metric.name == "error"
-        or not is_unbalanced(np.unique(labels, return_counts=True)[1])
-    ):
+    counts = np.unique(labels, return_counts=True)[1]
+    if metric is None or metric.name == "error" or not is_unbalanced(counts):
         return {}
     orders = all(MODELS[model][1].fixed.get("loss") in PROBABILISTIC for model in models)
     wanted = metric.kind.needs == LABELS or (metric.kind.needs == SCORES and not orders)
@@ -87,13 +86,10 @@ def make_grid(request: GridRequest, recipe: Recipe, dataset: Dataset) -> list[di
         for model in request.models or ["sdca"]:
             tried = request.kernels or _default_kernels(degree, sample, request.mapped)
             for kernels in _families([None] if model in request.linear else tried):
-                values = {
-                    name: each
-                    for name, each in request.values.items()
-                    if name in MODELS[model][0].options
-                }
+                names = MODELS[model][0].options
+                values = {name: each for name, each in request.values.items() if name in names}
                 axes = {"kernel": kernels, **_stops(model, values), **values}
-                if "lam" in MODELS[model][0].options and "lam" not in axes:
+                if "lam" in names and "lam" not in axes:
                     axes["lam"] = _strengths(model, kernels[0], sample, len(dataset))
                 grid.append(_cells(model, axes, degree, request, recipe.prefix))
     return grid
@@ -141,9 +137,8 @@ def _families(kernels: list[Kernel | None]) -> list[list[Kernel | None]]:
     """Group kernels that share a grid of λ: all distance kernels, and every other kernel alone."""
     families: dict[Any, list[Kernel | None]] = {}
     for kernel in kernels:
-        families.setdefault(
-            DistanceKernel if isinstance(kernel, DistanceKernel) else kernel, []
-        ).append(kernel)
+        family = DistanceKernel if isinstance(kernel, DistanceKernel) else kernel
+        families.setdefault(family, []).append(kernel)
     return list(families.values())
 
 
@@ -173,15 +168,12 @@ def _strengths(model: str, kernel: Kernel | None, sample: Any, rows: int) -> lis
     return [float(f"{typical / (cost * rows):.1e}") for cost in costs]
 
 
-def _prepared_sample(
-    recipe: Recipe, dataset: Dataset, degree: int | None, mapped: bool, most: int = 2000
-) -> Any:
+def _prepared_sample(recipe: Recipe, dataset: Dataset, degree: int | None, mapped: bool) -> Any:
     """Return a sample of rows, transformed as for the learner or the landmarks of its kernel."""
-    X = dataset.X[:: max(1, len(dataset) // most)]
-    steps = {
-        f"{recipe.prefix}expand": expansion(degree),
-        **({f"{recipe.prefix}nystroem": "passthrough"} if mapped else {}),
-    }
+    X = dataset.X[:: max(1, len(dataset) // _SAMPLE_ROWS)]
+    steps = {f"{recipe.prefix}expand": expansion(degree)}
+    if mapped:
+        steps[f"{recipe.prefix}nystroem"] = "passthrough"
     estimator = clone(recipe.estimator).set_params(**steps)
     for stage in anatomy(estimator).stages:
         X = X if stage.drops else stage.part.fit_transform(X)

@@ -206,9 +206,8 @@ class SavedModel:
 
     def _encoder(self) -> ColumnTransformer | None:
         """Return the encoder of columns by name, if the model begins with one."""
-        first = next(
-            (stage.part for stage in anatomy(self.model.estimator, fitted=True).stages), None
-        )
+        stages = anatomy(self.model.estimator, fitted=True).stages
+        first = stages[0].part if stages else None
         return first if isinstance(first, ColumnTransformer) else None
 
     def unseen_words(self, rows: Dataset) -> Iterator[tuple[str, list[str]]]:
@@ -225,13 +224,14 @@ class SavedModel:
         encoder, names = self._encoder(), self.model.feature_names or []
         for _, step, columns in [] if encoder is None else encoder.transformers_:
             last = step.steps[-1][1] if isinstance(step, Pipeline) else step
-            if isinstance(last, OneHotEncoder | OrdinalEncoder) and any(
-                each.dtype.kind in "OU" for each in last.categories_
-            ):
-                for each, known in zip(columns, last.categories_, strict=True):
-                    if isinstance(each, str) or names:
-                        name = each if isinstance(each, str) else names[each]
-                        yield name, [word for word in known.tolist() if isinstance(word, str)]
+            if not isinstance(last, OneHotEncoder | OrdinalEncoder):
+                continue
+            if not any(each.dtype.kind in "OU" for each in last.categories_):
+                continue
+            for each, known in zip(columns, last.categories_, strict=True):
+                if isinstance(each, str) or names:
+                    name = each if isinstance(each, str) else names[each]
+                    yield name, [word for word in known.tolist() if isinstance(word, str)]
 
 
 def steps_of(estimator: Any) -> list[str]:

@@ -28,8 +28,7 @@ def gap_notes(missing: dict[str, int], words: list[str], file: str, strict: bool
     if gaps:
         how = "filled with the median, plus a missing-value indicator"
         notes.append(f"missing numbers in {gaps}: {how}")
-    return (
-        [*notes, f"text {columns}: one-hot encoded; categories without training rows become zeros"]
-        if words
-        else notes
-    )
+    if words:
+        how = "one-hot encoded; categories without training rows become zeros"
+        notes.append(f"text {columns}: {how}")
+    return notes
