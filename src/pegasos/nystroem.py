@@ -16,18 +16,18 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pegasos.engine.kernels.base import Kernel
 from pegasos.engine.kernels.landmarks import SELECTIONS, choose
 from pegasos.engine.kernels.standard import as_kernel
 from pegasos.engine.optimum.problem import Intercept
 from pegasos.engine.rows.features import FeatureMap, MappedRows
+from pegasos.engine.rows.kernel_rows import KernelRows
 from pegasos.engine.rows.plan import budget_bytes
-from pegasos.engine.runtime.interruption import check_interruption
 from pegasos.engine.runtime.threads import single_threaded_blas
 from pegasos.learners.regularized import balanced
 from pegasos.learners.sdca import SDCA
 from pegasos.learners.task import (
     column_codes,
+    column_labels,
     combined_weights,
     draw_seed,
     intercept_of,
@@ -40,8 +40,6 @@ Array = np.ndarray[Any, Any]
 #: Eigenvalues of K(landmarks, landmarks) below this share of the largest are rounding noise in this
 #: precision and are cut off.
 CUTS = {"float32": 1e-6, "float64": 1e-12}
-#: Kernel values held in memory at once by `full_kernel_bound`.
-_VALUES_AT_ONCE = 1 << 23
 
 
 @dataclass(eq=False, repr=False)
@@ -289,31 +287,20 @@ def full_kernel_bound(
     if saved is None or saved["coefficients"].shape[1] != len(codes):
         learner = clone(learner).set_params(warm_start=True)
         learner.fit(mapped.transform(rows), y, sample_weight)
-    columns = column_codes(len(learner.classes_))
-    signs = np.where(codes[None, :] == columns[:, None], 1.0, -1.0)
+    signs = column_labels(codes, column_codes(len(learner.classes_)))
     bounds = weights / (learner.lam_ * weights.sum())
     a = np.clip(signs * learner._saved["coefficients"], 0.0, bounds)
     intercept = intercept_of(learner)
     a = balanced(a, signs) if intercept is Intercept.FREE else a
-    squares = _squared_norms(mapped.kernel_, rows, signs * a)
+    support = np.flatnonzero(a.any(axis=0))
+    coefficients = (signs * a)[:, support]
+    scores = KernelRows(mapped.kernel_, rows[support]).kernel_scores(coefficients, None)
+    squares = np.einsum("ij,ij->i", coefficients, scores)
     if intercept is Intercept.AUGMENTED:
         squares += (signs * a).sum(axis=1) ** 2
     loss, pairs = learner._loss.name, zip(a, squares.tolist(), strict=True)
     best = np.array([_best_dual(loss, each, bounds, square) for each, square in pairs])
     return FullKernelBound(learner.lam_ * best, np.asarray(learner.objective_))
-
-
-def _squared_norms(kernel: Kernel, X: Any, coefficients: Array) -> Array:
-    """Return cᵀ K c for each row c of the coefficients."""
-    index = np.flatnonzero(coefficients.any(axis=0))
-    rows, coefficients, found = X[index], coefficients[:, index], np.zeros(len(coefficients))
-    step = max(1, _VALUES_AT_ONCE // max(1, len(index)))
-    for start in range(0, len(index), step):
-        check_interruption()
-        part = slice(start, start + step)
-        products = coefficients @ kernel.matrix(rows, rows[part])
-        found += np.einsum("ij,ij->i", coefficients[:, part], products)
-    return found
 
 
 def _best_dual(loss: str, a: Array, bounds: Array, squared: float) -> float:

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from pegasos.engine.kernels.landmarks import KernelColumns, StoredColumns, pursue
 from pegasos.engine.optimum.history import empty_history
 from pegasos.learners.sdca import SDCA
-from pegasos.learners.task import is_precomputed
+from pegasos.learners.task import is_precomputed, known_codes
 from pegasos.nystroem import CUTS, Nystroem, whitening
 from pegasos.search.anatomy import anatomy
 from pegasos.search.decisions import carry_over
@@ -250,11 +250,7 @@ class Shrinking:
         if most < 1:
             raise ValueError(f"keep must be at least 1, got {most}.")
         learner, self._y = self._learner, np.asarray(y)
-        unknown = ~np.isin(self._y, learner.classes_)
-        if unknown.any():
-            raise ValueError(
-                f"y has classes unknown to the model: {np.unique(self._y[unknown])!r}."
-            )
+        known_codes(self._y, learner.classes_)
         weights = None if sample_weight is None else np.asarray(sample_weight)
         self._rows, self._y, self._weights = _seen_by_learner(model, X, self._y, weights)
         self.order = _order(learner, self._rows, min(most, len(learner.support_)))
@@ -350,12 +346,7 @@ def _reset(learner: Any, refitted: SDCA | None) -> None:
 
     The objective is that of the refit: Σ b_i K(x_i, ·) has the norm and the scores of w·φ.
     """
-    columns, dtype = len(learner.intercept_), learner.intercept_.dtype
-    learner.checkpoints_ = []
-    learner._stage_vectors = np.empty((0, columns, len(learner.support_)), dtype=dtype)
-    learner._stage_bias = np.empty((0, columns), dtype=dtype)
-    learner._saved = learner._mark = None
-    learner.calibration_, learner.threshold_ = None, 0.0
+    learner._forget_training()
     if hasattr(learner, "gap_") and refitted is not None:
         learner.gap_, learner.objective_ = float("nan"), refitted.objective_
         learner.dual_objective_ = np.full_like(learner.objective_, np.nan)

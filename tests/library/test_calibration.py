@@ -253,6 +253,7 @@ def test_doubts_stand_beside_probabilities():
 @pytest.mark.parametrize("kind", [SIGMOID, ISOTONIC])
 def test_scales_are_brought_together(kind):
     known, fresh = SDCA(), SDCA()
+    known.classes_ = fresh.classes_ = np.arange(2)
     scores = RANDOM.normal(size=500)
     known.calibration_ = fit_calibration(
         kind, scores, (scores + RANDOM.normal(size=500) > 0).astype(int)

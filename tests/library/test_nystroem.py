@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import reference
 from command_line import call, fine
 from hostile_models import apart, together
-from pegasos import SDCA, Nystroem, SweepCV, full_kernel_bound, nystroem
+from pegasos import SDCA, Nystroem, SweepCV, full_kernel_bound
 from pegasos.engine.kernels import landmarks as choosing
 from pegasos.engine.rows.features import MappedRows
 from pegasos.engine.runtime.threads import single_threaded_blas
@@ -168,9 +168,8 @@ def test_other_estimators_take_such_features_as_numbers() -> None:
 @pytest.mark.parametrize("intercept", [False, True, "free"])
 @pytest.mark.parametrize(("loss", "classes"), [("hinge", 3), ("logistic", 2)])
 def test_the_full_kernels_optimum_is_between_its_bounds(
-    loss: str, classes: int, intercept: Any, monkeypatch: pytest.MonkeyPatch
+    loss: str, classes: int, intercept: Any
 ) -> None:
-    monkeypatch.setattr(nystroem, "_VALUES_AT_ONCE", 700)
     X, y = data(80, classes)
     options = {
         "lam": 0.02,

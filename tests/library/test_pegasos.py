@@ -426,7 +426,7 @@ def test_what_partial_fit_refuses() -> None:
         Pegasos().partial_fit(X, y)
     with pytest.raises(
         ValueError,
-        match=r"y has classes that the first call of partial_fit did not name: array\(\[1\]\)",
+        match=r"y has classes unknown to the model: array\(\[1\]\)",
     ):
         Pegasos().partial_fit(X, y, classes=[0, 2])
     with pytest.raises(ValueError, match="one class only"):
@@ -438,9 +438,7 @@ def test_what_partial_fit_refuses() -> None:
         Pegasos(class_weight="balanced").partial_fit(X, y, classes=[0, 1])
     clf = Pegasos(average=True).partial_fit(X, y, classes=[0, 1])
     before = clf.coef_.copy()
-    with pytest.raises(
-        ValueError, match="y has classes that the first call of partial_fit did not name"
-    ):
+    with pytest.raises(ValueError, match="y has classes unknown to the model"):
         clf.partial_fit(X, y + 1)
     with pytest.raises(
         ValueError, match="`classes` is not what the first call of partial_fit gave"
@@ -456,7 +454,7 @@ def test_what_partial_fit_refuses() -> None:
 def test_a_refused_first_call_is_no_first_call() -> None:
     X, y = data(2, 20, 3, 0)
     clf = Pegasos(average=True)
-    with pytest.raises(ValueError, match="did not name"):
+    with pytest.raises(ValueError, match="unknown to the model"):
         clf.partial_fit(X, y, classes=[0, 2])
     clf.partial_fit(X[:, :2], y, classes=[0, 1])
     assert clf.coef_.shape == (1, 2)

@@ -48,10 +48,8 @@ def fit_in_passes(
     learner.intercept_ = np.array([each.bias for each in found]).astype(dtype)
     _set_history(learner, found)
     learner._m, learner._constant, learner._reach = rows, constant_feature(learner), reach
-    learner._stage_vectors = np.empty((0, *learner.coef_.shape), dtype)
-    learner._stage_bias, learner.checkpoints_ = np.empty((0, len(found)), dtype), []
-    learner._seed, learner._saved, learner._mark = 0, None, None
-    learner.calibration_, learner.threshold_ = None, 0.0
+    learner._seed = 0
+    learner._forget_training()
     return f"{method}, {learner.n_iter_} passes over the rows"
 
 

@@ -260,6 +260,14 @@ class OneVsAllClassifier(CallbackSupportMixin, ClassifierMixin, SharedParameters
             self.support_vectors_ = empty if task.kernel == PRECOMPUTED else task.X[self.support_]
         self._stage_vectors, self._stage_bias = vectors[:-1], bias[:-1]
 
+    def _forget_training(self) -> None:
+        """Drop stages, calibration, and the state from which a fit goes on."""
+        vectors = self._vectors
+        self._stage_vectors = np.empty((0, *vectors.shape), vectors.dtype)
+        self._stage_bias = np.empty((0, len(vectors)), vectors.dtype)
+        self.checkpoints_, self._saved, self._mark = [], None, None
+        self.calibration_, self.threshold_ = None, 0.0
+
     # -- classes and predictors --------------------------------------------------------------------
 
     def has_pairs(self, classes: Any) -> bool:

@@ -9,7 +9,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
 from pegasos.learners.one_vs_all import ROWS, OneVsAllClassifier
-from pegasos.learners.task import Task, combined_weights, encode_classes, open_task
+from pegasos.learners.task import Task, combined_weights, encode_classes, known_codes, open_task
 
 if TYPE_CHECKING:  # solvers are imported where a fit starts: predictions need none
     from pegasos.engine.walk.walk import Walk
@@ -78,18 +78,12 @@ class PartialFitClassifier(OneVsAllClassifier):
             raise ValueError(
                 f"`classes` is not what the first call of partial_fit gave ({self.classes_!r})."
             )
-        unknown = ~np.isin(y, self.classes_)
-        if unknown.any():
-            raise ValueError(
-                "y has classes that the first call of partial_fit did not name: "
-                f"{np.unique(y[unknown])!r}."
-            )
+        codes = known_codes(y, self.classes_)
         if isinstance(self.class_weight, str):
             raise ValueError(
                 "class_weight='balanced' cannot be known in partial_fit: give the weights as "
                 "{class: weight}."
             )
-        codes = np.searchsorted(self.classes_, y)
         weights = combined_weights(sample_weight, self.class_weight, self.classes_, codes, X)
         return open_task(self, X, codes, weights, len(self.classes_))
 

@@ -22,8 +22,10 @@ from pegasos.learners.one_vs_one import pair_labels
 from pegasos.learners.task import (
     PRECOMPUTED,
     column_codes,
+    column_labels,
     combined_weights,
     intercept_of,
+    known_codes,
     one_of,
     positive,
 )
@@ -114,16 +116,10 @@ class RegularizedClassifier(OneVsAllClassifier):
                     f"the certificate of a kernel predictor needs its {self._m} training rows, got "
                     f"{X.shape[0]}."
                 )
-        unknown = ~np.isin(y, self.classes_)
-        if unknown.any():
-            raise ValueError(f"y has classes unknown to the model: {np.unique(y[unknown])!r}.")
-        codes = np.searchsorted(self.classes_, y)
+        codes, count = known_codes(y, self.classes_), len(self.classes_)
         weights = combined_weights(sample_weight, self.class_weight, self.classes_, codes, X)
-        if self.has_pairs(self.classes_):
-            labels = pair_labels(codes, len(self.classes_))
-        else:
-            columns = column_codes(len(self.classes_))
-            labels = np.where(codes[None, :] == columns[:, None], 1.0, -1.0)
+        pairs = self.has_pairs(self.classes_)
+        labels = pair_labels(codes, count) if pairs else column_labels(codes, column_codes(count))
         return _certificate(self, X, labels, weights)
 
 

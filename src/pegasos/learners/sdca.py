@@ -19,7 +19,15 @@ from pegasos.learners.catalogue import ONE_VS_ONE, ONE_VS_REST
 from pegasos.learners.catalogue import SDCA as DECLARED
 from pegasos.learners.one_vs_one import on_own_rows, split_pairs
 from pegasos.learners.regularized import RegularizedClassifier, has_certificate
-from pegasos.learners.task import Task, check_stops, intercept_of, one_of, positive, whole_number
+from pegasos.learners.task import (
+    Task,
+    check_stops,
+    column_labels,
+    intercept_of,
+    one_of,
+    positive,
+    whole_number,
+)
 from pegasos.learners.warning import NotConverged, warn_user
 
 if TYPE_CHECKING:  # solvers are imported where a fit starts: predictions need none
@@ -240,7 +248,7 @@ class SDCA(RegularizedClassifier):
         ]
 
     def _inside_box(self, saved: dict[str, Any], task: Task, lam: Array) -> dict[str, Any]:
-        labels = task.labels()
+        labels = column_labels(task.codes, task.columns)
         a = labels * saved["coefficients"]
         bounds = task.weights / (lam[:, None] * task.training(task.weights).sum())
         inside = np.clip(a, 0.0, bounds)

@@ -71,10 +71,6 @@ class Task:
         """Weights m ω/Σω, the factors of the changes of Pegasos and the Perceptron."""
         return self.weights * (self.m / self.weights.sum())
 
-    def labels(self) -> Array:
-        """Return ±1, columns x rows."""
-        return np.where(self.codes[None, :] == self.columns[:, None], 1.0, -1.0)
-
     def walk(
         self,
         method: Method,
@@ -176,6 +172,19 @@ def encode_classes(y: Array) -> tuple[Array, Array]:
 def column_codes(n_classes: int) -> Array:
     """Return the classes that get a predictor: the second of two, or all of several."""
     return np.array([1]) if n_classes == 2 else np.arange(n_classes)
+
+
+def column_labels(codes: Array, columns: Array) -> Array:
+    """Return ±1, columns x rows."""
+    return np.where(codes[None, :] == columns[:, None], 1.0, -1.0)
+
+
+def known_codes(y: Array, classes: Array) -> Array:
+    """Return the codes of labels, all of which must be classes of the model."""
+    unknown = ~np.isin(y, classes)
+    if unknown.any():
+        raise ValueError(f"y has classes unknown to the model: {np.unique(y[unknown])!r}.")
+    return np.searchsorted(classes, y)
 
 
 def combined_weights(
