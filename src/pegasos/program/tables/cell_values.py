@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,31 +17,6 @@ _AMOUNT = _BEFORE + r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?" + _AFTER
 #: Amounts where a comma may be a decimal point: it separates thousands only if a point follows.
 _AMOUNT_WITH_COMMA = _BEFORE + r"(?:\d{1,3}(?:,\d{3})+\.\d+|\d+(?:[.,]\d+)?)" + _AFTER
 _SIGNS = r"[$€£¥%\s]"
-_NUMBER = re.compile(
-    r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?inf(?:inity)?", re.IGNORECASE | re.ASCII
-)
-
-
-def is_missing(cell: str) -> bool:
-    """Return whether a cell is a missing value."""
-    return cell.strip().lower() in MISSING
-
-
-def number(cell: str, commas: bool) -> float | None:
-    """Return the number in a cell, or None; `commas` allows decimal commas.
-
-    >>> number(" 1.5", False), number("1,5", True), number("x", False)
-    (1.5, 1.5, None)
-    >>> number("$1,234.50", False), number("-12 %", False), number("1,5 €", True)
-    (1234.5, -12.0, 1.5)
-    """
-    cell = cell.strip()
-    if commas and re.match(_COMMA, cell):
-        cell = cell.replace(",", ".")
-    elif re.match(_AMOUNT_WITH_COMMA if commas else _AMOUNT, cell):
-        cell = re.sub(_SIGNS, "", cell)
-        cell = cell.replace(",", "." if commas and "." not in cell else "")
-    return float(cell) if _NUMBER.fullmatch(cell) else None
 
 
 @dataclass
@@ -61,6 +35,11 @@ def as_numbers(
     words: pl.Series, commas: bool, values: pl.Series | None = None, *, amounts: bool = True
 ) -> Numbers:
     """Return text as numbers.
+
+    >>> as_numbers(pl.Series([" 1.5", "NA", "$1,234.50", "-12 %"]), False).values.to_list()
+    [1.5, None, 1234.5, -12.0]
+    >>> as_numbers(pl.Series(["1,5", "1,5 €", "x"]), True).values.to_list()
+    [1.5, 1.5, None]
 
     Parameters
     ----------

@@ -8,7 +8,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pegasos.program.tables.cell_values import is_missing, number
+import polars as pl
+
+from pegasos.program.tables.cell_values import Numbers, as_numbers
 from pegasos.program.tables.column_roles import LABEL_NAMES
 from pegasos.program.tables.csv_records import records, without_quotes
 from pegasos.program.tables.dataset import BadData
@@ -85,9 +87,10 @@ def _find_separator(sample: bytes) -> str:
             continue
         cells = [cell for row in rows[:50] for cell in row[:200]]
         others = {*SEPARATORS[:4]} - {separator}
+        values = _numbers(cells, separator != ",").values.to_list()
         tidy = sum(
-            number(cell, separator != ",") is not None or not any(other in cell for other in others)
-            for cell in cells
+            value is not None or not any(other in cell for other in others)
+            for value, cell in zip(values, cells, strict=True)
         )
         score = (agreeing / len(rows) if agreeing > 1 or len(rows) == 1 else 0.0, tidy / len(cells))
         if score > best:
@@ -100,23 +103,19 @@ def _has_header(rows: list[list[str]], expected: Sequence[str]) -> tuple[bool, l
     first = [cell.strip() for cell in rows[0]]
     if expected and set(expected) <= set(first):
         return True, []
-    values = [number(cell, False) for cell in first]
+    found = _numbers(first, False)
+    values, words = found.values.to_list(), set(found.wrong.tolist())
     if len(first) > 2 and any(
         values == [float(n + start) for n in range(len(first))] for start in (0, 1)
     ):
         return True, ["the first row counts the columns and is taken as their names"]
     below = [[row[place] for row in rows[1:] if place < len(row)] for place in range(len(first))]
-    named = [
-        value is None and not is_missing(cell) for value, cell in zip(values, first, strict=True)
-    ]
-    over_numbers = any(
-        word and _are_numbers(cells) for word, cells in zip(named, below, strict=True)
-    )
+    over_numbers = any(_are_numbers(below[place]) for place in words)
     fractions = any(value is not None and not float(value).is_integer() for value in values)
-    if over_numbers and not fractions and sum(named) * 2 >= len(first):
+    if over_numbers and not fractions and 2 * len(words) >= len(first):
         return True, []
     if len(rows) == 1:
-        return all(named) and not expected, []
+        return len(words) == len(first) and not expected, []
     if any(value is not None for value in values) or len(set(first)) < len(first) or "" in first:
         return False, []
     fresh = all(
@@ -130,5 +129,9 @@ def _has_header(rows: list[list[str]], expected: Sequence[str]) -> tuple[bool, l
 
 
 def _are_numbers(cells: list[str]) -> bool:
-    present = [cell for cell in cells if not is_missing(cell)]
-    return bool(present) and all(number(cell, True) is not None for cell in present)
+    found = _numbers(cells, True)
+    return not len(found.wrong) and found.values.null_count() < len(cells)
+
+
+def _numbers(cells: list[str], commas: bool) -> Numbers:
+    return as_numbers(pl.Series(cells, dtype=pl.String), commas)
