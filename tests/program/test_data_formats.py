@@ -265,11 +265,10 @@ def test_npz_that_is_refused(
         ({"format": "bsr"}, "sparse matrix of kind 'bsr'; save it as CSR"),
         ({"format": ["csr", "csr"]}, "is damaged"),
         ({"shape": [2, 10**9]}, "is not possible here"),
-        ({"shape": [2, 2.5]}, "numbers and whole indices"),
-        ({"indices": [0.0, 1.0]}, "numbers and whole indices"),
+        ({"shape": [2, 2.5]}, "is damaged"),
         ({"indices": [0, 7]}, "is damaged"),
         ({"indptr": [0, 9, 2]}, "is damaged"),
-        ({"data": np.array([b"a", b"b"])}, "numbers and whole indices"),
+        ({"data": np.array([b"a", b"b"])}, "is not possible here"),
     ],
 )
 def test_sparse_npz_that_is_refused(tmp_path: Path, changed: dict[str, Any], message: str) -> None:

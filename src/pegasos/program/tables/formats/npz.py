@@ -111,22 +111,19 @@ class Archive(ArrayFile):
         """Return the sparse matrix, if its parts are consistent."""
         from scipy import sparse
 
-        headers = {name: self._header(name) for name in _SPARSE}
-        taken = sum(math.prod(shape) * dtype.itemsize for shape, _, dtype, _ in headers.values())
+        declared = [self.declared(name) for name in _SPARSE]
+        taken = sum(math.prod(shape) * itemsize for shape, itemsize in declared)
         self.check_bytes("the sparse matrix", taken)
-        kinds = [headers[name][2].kind for name in ("indices", "indptr", "shape")]
-        if headers["data"][2].kind not in "iufb" or kinds != ["i", "i", "i"]:
-            what = "the sparse matrix does not consist of numbers and whole indices"
-            raise BadData(f"{self._name}: {what}.")
         with decoding(self._name, "npz"):
             kind = self.array("format").item()
             if kind not in ("csr", "csc", b"csr", b"csc"):
                 what = f"a sparse matrix of kind {shown(kind)}; save it as CSR"
                 raise BadData(f"{self._name}: {what}.")
             found = sparse.load_npz(self._path)
-            if not min(found.shape) or max(found.shape) * 8 > self._limit:
-                what = f"a sparse matrix of shape {found.shape} is not possible here"
-                raise BadData(f"{self._name}: {what}.")
+            is_possible = min(found.shape) and max(found.shape) * 8 <= self._limit
+            if not is_possible or found.dtype.kind not in "iufb":
+                what = f"a sparse matrix of {found.dtype} and shape {found.shape}"
+                raise BadData(f"{self._name}: {what} is not possible here.")
             found.check_format(full_check=True)
             found.sum_duplicates()
             return found.tocsr()
