@@ -63,7 +63,7 @@ def write(path: Path, arrays: Mapping[str, Array], description: str) -> int:
 
 
 class Container:
-    """Open model file with a valid checksum: its description and its arrays, each read once."""
+    """Open model file with a valid checksum: its description and its arrays."""
 
     def __init__(self, path: str | os.PathLike[str], limit: int) -> None:
         _check_file(path, limit)
@@ -75,20 +75,19 @@ class Container:
                 f"its header is wrong ({error!s:.200}): the file was not written by pegasos."
             ) from None
         self.head = parse(self._file.metadata()[_KEY][len(_BLANK) :].encode(), limit)
-        self._unread = set(self._file.keys())
+        self._names = set(self._file.keys())
 
     def __contains__(self, name: str) -> bool:
-        """Return whether the file has an array that was not read yet."""
-        return name in self._unread
+        """Return whether the file has an array."""
+        return name in self._names
 
     def read(self, name: str, dtypes: tuple[str, ...], *shapes: tuple[int | None, ...]) -> Array:
         """Return an array with one of these dtypes and shapes.
 
         None in a shape stands for any length; without shapes, every shape is accepted.
         """
-        if name not in self._unread:
+        if name not in self._names:
             raise BadModel(f"the array {short(name)} is missing.")
-        self._unread.remove(name)
         entry = self._file.get_slice(name)
         dtype, shape = entry.get_dtype(), tuple(entry.get_shape())
         if dtype not in dtypes:
@@ -101,12 +100,6 @@ class Container:
         array: Array = self._file.get_tensor(name)
         # Bytes other than 0 and 1 are not valid booleans.
         return array.view(np.uint8) != 0 if dtype == "BOOL" else array
-
-    def check_all_read(self) -> None:
-        """Refuse arrays that belong to no part of the model."""
-        if self._unread:
-            unread = short(sorted(self._unread))
-            raise BadModel(f"the file has arrays that no part of the model uses: {unread}.")
 
 
 def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:

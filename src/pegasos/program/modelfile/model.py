@@ -234,7 +234,6 @@ def _read(path: str | os.PathLike[str], limit: int) -> Model:
     if not built.learner or built.inputs is None:
         raise BadModel("it does not end with a learner of pegasos, so it cannot predict.")
     rows = file.read(_ROWS, ("U64",), (None,)) if _ROWS in file else None
-    file.check_all_read()
     if rows is not None and (rows[:-1] > rows[1:]).any():
         raise BadModel("its rows are not sorted: the file was not written by pegasos.")
     return Model(built.estimator, built.inputs, head["card"], rows, FORMAT, head["versions"])

@@ -82,27 +82,14 @@ def _scaled(graph: Graph, rows: str, center: Array | None, scale: Array | None) 
     return rows if scale is None else graph.call("Div", rows, scale)
 
 
-def _standard(graph: Graph, part: Any, rows: str) -> str:
-    return _scaled(graph, rows, part.mean_ if part.with_mean else None, part.scale_)
-
-
-def _robust(graph: Graph, part: Any, rows: str) -> str:
-    return _scaled(graph, rows, part.center_, part.scale_)
-
-
 def _minmax(graph: Graph, part: Any, rows: str) -> str:
-    rows = graph.call("Mul", rows, part.scale_)
-    rows = graph.call("Add", rows, part.min_)
-    return _clipped(graph, rows, *part.feature_range) if part.clip else rows
+    rows = graph.call("Add", graph.call("Mul", rows, part.scale_), part.min_)
+    return graph.call("Clip", rows, *part.feature_range) if part.clip else rows
 
 
 def _maxabs(graph: Graph, part: Any, rows: str) -> str:
     rows = _scaled(graph, rows, None, part.scale_)
-    return _clipped(graph, rows, -1.0, 1.0) if getattr(part, "clip", False) else rows
-
-
-def _clipped(graph: Graph, rows: str, low: float, high: float) -> str:
-    return graph.call("Clip", rows, float(low), float(high))
+    return graph.call("Clip", rows, -1, 1) if getattr(part, "clip", False) else rows
 
 
 def _normalized(graph: Graph, part: Any, rows: str) -> str:
@@ -159,8 +146,10 @@ def _filled(part: SimpleImputer, block: Block) -> Block:
     found, signals = [], []
     for place in places:
         tensor, is_text = block.column(place)
-        find = _missing_text if is_text else _missing_numbers
-        missing = find(graph, tensor, part.missing_values)
+        if is_text:
+            missing = graph.call("Equal", tensor, _string(graph, part.missing_values))
+        else:
+            missing = _missing_numbers(graph, tensor, part.missing_values)
         if place in kept:
             value = fills[place]
             fill = _string(graph, value) if is_text else graph.numbers(float(value))
@@ -179,10 +168,6 @@ def _missing_numbers(graph: Graph, rows: str, missing: Any) -> str:
             "which is not a number."
         )
     return graph.call("Equal", rows, float(missing))
-
-
-def _missing_text(graph: Graph, rows: str, missing: Any) -> str:
-    return graph.call("Equal", rows, _string(graph, missing))
 
 
 def _string(graph: Graph, value: Any) -> str:
@@ -272,10 +257,14 @@ _OF_COLUMNS = (
     Pipeline,
 )
 _MATRICES: dict[type, Callable[[Graph, Any, str], str]] = {
-    preprocessing.StandardScaler: _standard,
+    preprocessing.StandardScaler: lambda graph, part, rows: _scaled(
+        graph, rows, part.mean_ if part.with_mean else None, part.scale_
+    ),
     preprocessing.MinMaxScaler: _minmax,
     preprocessing.MaxAbsScaler: _maxabs,
-    preprocessing.RobustScaler: _robust,
+    preprocessing.RobustScaler: lambda graph, part, rows: _scaled(
+        graph, rows, part.center_, part.scale_
+    ),
     preprocessing.Normalizer: _normalized,
     preprocessing.PolynomialFeatures: _products,
     Nystroem: _landmarks,

@@ -81,15 +81,13 @@ def load_set(
 def _part(found: Dataset, rows: Array, library: bool | str) -> tuple[Any, Any, Any]:
     """Return data and target of some rows, and both in one frame (None for arrays)."""
     X, y, names = found.X[rows], found.labels[rows], [column.name for column in found.columns]
-    label = found.label_name or "target"
+    label, frame = found.label_name or "target", None
     if library == "pandas":
         import pandas as pd
 
-        data, target = pd.DataFrame(X, columns=names), pd.Series(y, name=label)
-        return data, target, pd.concat([data, target], axis=1)
-    if library == "polars":
+        frame = pd.DataFrame(X, columns=names).assign(**{label: y})
+    elif library == "polars":
         import polars as pl
 
-        frame = pl.DataFrame(X, schema=names)
-        return frame, pl.Series(label, y), frame.with_columns(pl.Series(label, y))
-    return X, y, None
+        frame = pl.DataFrame(X, schema=names).with_columns(pl.Series(label, y))
+    return (X, y, None) if frame is None else (frame[names], frame[label], frame)

@@ -58,7 +58,7 @@ def read(table: Table, options: ReadOptions) -> Dataset:
 def outline(table: Table, options: ReadOptions) -> Outline | None:
     """Describe a table by its first block, as if the others were alike; None for dense arrays."""
     is_array = isinstance(table.first, ArrayTableFile)
-    if is_array and not table.first.has_open_width:
+    if is_array and table.first.rows is not None:
         return None
     parts = table.first.roles(options, table.name)
     first = next(table.blocks(parts.needed), None)

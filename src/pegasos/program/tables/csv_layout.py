@@ -6,7 +6,6 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import polars as pl
 
@@ -26,19 +25,10 @@ SAMPLE_BYTES, _SAMPLE_RECORDS = 2**20, 200
 _STRAY = re.compile(r'[^\s;|,]""|""[^\s;|,]')
 
 
-@dataclass(frozen=True)
-class Layout:
-    """Separator and column names of a file."""
-
-    separator: str
-    names: list[str]
-    #: Whether the first record holds the names.
-    header: bool
-    notes: list[str] = field(default_factory=list)
-
-
-def find_layout(file: str, beginning: Chunk, expected: Sequence[str] = ()) -> Layout:
-    """Detect the layout from the beginning of a file.
+def find_layout(
+    file: str, beginning: Chunk, expected: Sequence[str] = ()
+) -> tuple[str, list[str], bool, list[str]]:
+    """Return separator, names of columns, whether the first record holds them, and notes.
 
     Parameters
     ----------
@@ -59,7 +49,7 @@ def find_layout(file: str, beginning: Chunk, expected: Sequence[str] = ()) -> La
         raise BadData(f"{file} has {most} columns; {TOO_WIDE}")
     header, notes = _has_header(rows, expected)
     if not header:
-        return Layout(separator, [f"x{place}" for place in range(1, width + 1)], False, notes)
+        return separator, [f"x{place}" for place in range(1, width + 1)], False, notes
     if len(rows[0]) != width and agreeing > 1:
         raise BadData(
             f"{line}: {len(rows[0])} names of columns, and {width} fields in other lines."
@@ -67,7 +57,7 @@ def find_layout(file: str, beginning: Chunk, expected: Sequence[str] = ()) -> La
     names = [name.strip() or f"x{place}" for place, name in enumerate(rows[0], 1)]
     if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise BadData(f"{line}: two columns are called {shown(twice[0])}; rename one.")
-    return Layout(separator, names, True, notes)
+    return separator, names, True, notes
 
 
 def _find_separator(sample: bytes) -> str:

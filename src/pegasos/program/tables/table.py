@@ -62,9 +62,7 @@ class TableFile(ABC):
     width = 0
     #: Whether these features are sparse.
     is_sparse = False
-    #: Whether the number of features is known only after all rows were read.
-    has_open_width = False
-    #: Number of rows if known, to refuse a file before it is decompressed.
+    #: Number of rows; None if all of them must be read to know it.
     rows: int | None = None
 
     def roles(self, options: ReadOptions, name: str) -> Roles:

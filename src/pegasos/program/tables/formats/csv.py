@@ -38,9 +38,8 @@ class TextFile(TableFile):
         beginning = next(self._chunks(SAMPLE_BYTES), None)
         if beginning is None:
             raise NoRows(f"{source.name} holds nothing but blank lines.")
-        layout = find_layout(source.name, beginning, expected)
-        self._separator, self.names = layout.separator, layout.names
-        self.header, self.notes = layout.header, layout.notes
+        found = find_layout(source.name, beginning, expected)
+        self._separator, self.names, self.header, self.notes = found
 
     def _chunks(self, amount: int) -> Iterator[Chunk]:
         found = chunks(self._source, self._encoding, amount, self._most)

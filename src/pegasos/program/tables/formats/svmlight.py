@@ -49,7 +49,7 @@ def sniff(head: bytes) -> bool:
 class SvmlightFile(ArrayTableFile):
     """One file of sparse rows; columns are named by their index, from x1, or x0 if there is one."""
 
-    header, typed, width, is_sparse, has_open_width = True, True, 1, True, True
+    header, typed, width, is_sparse = True, True, 1, True
 
     def __init__(self, source: Source, expected: Sequence[str], how: Opening) -> None:
         self._source, self._encoding, self._limit = source, how.options.encoding, how.limit
