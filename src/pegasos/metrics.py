@@ -25,35 +25,21 @@ _USUAL_PAIRS = ({0, 1}, {-1, 1}, {"0", "1"}, {"-1", "1"})
 
 @dataclass(frozen=True)
 class Kind:
-    """Declaration of a metric.
-
-    Attributes
-    ----------
-    name : str
-        Name of the metric.
-    words : str
-        Its formula in words.
-    least : bool
-        Whether lower values are better.
-    needs : str
-        Model output that it needs: LABELS, SCORES or PROBABILITIES.
-    in_scikit_learn : str
-        Corresponding scorer of scikit-learn.
-    percent : bool
-        Whether it is a fraction, displayed in percent.
-    one_class : bool
-        Whether it is defined for a positive class. With more than two classes and no positive
-        class, it is averaged over classes, or refused if `binary`.
-    binary : bool
-        Whether averaging over classes is refused.
-    """
+    """Declaration of a metric."""
 
     name: str
+    #: Formula in words.
     words: str
+    #: Whether lower values are better.
     least: bool
+    #: Model output that it needs: LABELS, SCORES or PROBABILITIES.
     needs: str
+    #: Corresponding scorer of scikit-learn.
     in_scikit_learn: str
+    #: Whether it is a fraction, displayed in percent.
     percent: bool = False
+    #: Whether it is defined for a positive class. With more than two classes and no positive class,
+    #: it is averaged over classes, or refused if `binary`.
     one_class: bool = False
     binary: bool = False
 

@@ -228,7 +228,7 @@ def test_sparse_rows_many_rows_and_wrong_calls(monkeypatch):
     with pytest.raises(ValueError, match="repeats must be at least 1"):
         explain(model, X, y, repeats=0)
     monkeypatch.setattr("pegasos.explaining.tables._MOST_NUMBERS", 10)
-    with pytest.raises(ValueError, match="too many to look at"):
+    with pytest.raises(ValueError, match="too many to explain"):
         explain(model, sparse.csr_matrix(X), y)
 
 

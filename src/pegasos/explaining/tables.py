@@ -23,8 +23,8 @@ class Columns:
         if sparse.issparse(X):
             if X.shape[0] * X.shape[1] > _MOST_NUMBERS:
                 raise ValueError(
-                    f"{X.shape[0]} sparse rows of {X.shape[1]} columns are too many to look at: give "
-                    "fewer rows."
+                    f"{X.shape[0]} sparse rows of {X.shape[1]} columns are too many to explain: "
+                    "give fewer rows."
                 )
             X = X.toarray()
         self.frame = hasattr(X, "columns")

@@ -159,9 +159,11 @@ class SDCA(RegularizedClassifier):
             return self._ascent(task, lams, seed, certified)
 
         def pair(part: Task, own: Array) -> Pair:
+            def make() -> DualAscent:
+                task = on_own_rows(part, self._loss.linear_dual)
+                return self._ascent(task, own, seed, certified)
+
             assert part.members is not None
-            hinge = self._loss.linear_dual
-            make = lambda: self._ascent(on_own_rows(part, hinge), own, seed, certified)  # noqa: E731
             return Pair(part.members, make)
 
         pairs = [pair(*each) for each in split_pairs(task, lams)]
