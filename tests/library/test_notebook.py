@@ -130,8 +130,7 @@ class FakeStream(io.StringIO):
 def test_progress_in_a_notebook_is_a_bar_that_changes(monkeypatch):
     monkeypatch.setattr(sys, "stderr", FakeStream())
     progress = Progress(True)
-    progress.expect(100)
-    progress.say("100 fits, about 3 s")
+    progress.expect(100, "100 fits, about 3 s")
     for _ in range(100):
         progress.advance(1, "a unit", 0.5)
     texts = sys.stderr.getvalue().split("\r")

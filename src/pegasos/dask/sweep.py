@@ -19,7 +19,6 @@ from pegasos.engine.optimum.passes.passes import Column
 from pegasos.engine.optimum.problem import Optimum
 from pegasos.learners.from_passes import predictors, solve, training_lam
 from pegasos.learners.task import column_codes, draw_seed, whole_number
-from pegasos.learners.warning import CellsNotConverged, warn_user
 from pegasos.metrics import Metric
 from pegasos.search.finished import CellSearch
 from pegasos.search.grid import Cell, make_cells
@@ -150,9 +149,10 @@ class DaskSweepCV(CellSearch):
         self.time_ = time.perf_counter() - begin
         self.counts_ = counts["test"].astype(np.int64)
         self.objective_, self.dual_objective_ = _objectives(cells, table, answers)
-        self.cells_, self.settings_ = cells, [cell.setting for cell in cells]
         scores = self._scores(counts, seconds, Scorer(scorers, table.classes))
-        self._choose(answers, scores, metric)
+        gaps = np.array([[max(each.relative for each in own) for own in cell] for cell in answers])
+        more = {f"split{fold}_gap": gaps[:, fold] for fold in range(self.n_splits_)}
+        self._choose_best(cells, scores, more, gaps, metric)
         self.scorer_ = getattr(scorers, "_scorers", scorers)
         if self.refit:
             again = time.perf_counter()
@@ -181,22 +181,6 @@ class DaskSweepCV(CellSearch):
             times = {"fit_time": seconds[number], "score_time": time.perf_counter() - begin}
             found.append(own | times)
         return found
-
-    def _choose(self, answers: Answers, scores: list[dict[str, Any]], metric: Any) -> None:
-        """Set the results and the best cell, and warn of cells above their tolerance."""
-        cells = self.cells_
-        results = self._format_results([cell.params for cell in cells], self.n_splits_, scores)
-        gaps = np.array([[max(each.relative for each in own) for own in cell] for cell in answers])
-        results |= {f"split{fold}_gap": gaps[:, fold] for fold in range(self.n_splits_)}
-        results["mean_gap"] = gaps.mean(axis=1)
-        self.multimetric_ = isinstance(scores[0]["test_scores"], dict)
-        if callable(self.scoring) and self.multimetric_:
-            self._check_refit_for_multimetric(scores[0]["test_scores"])
-            metric = self.refit
-        self._choose_best(cells, results, metric)
-        tol = np.array([[cell.learner.tol] for cell in cells])
-        if late := np.count_nonzero((gaps > tol).any(axis=1)):
-            warn_user(CellsNotConverged(int(late), len(cells)))
 
 
 def _check(cells: list[Cell]) -> None:

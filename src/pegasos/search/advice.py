@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
-from pegasos.engine.kernels.base import DistanceKernel
 from pegasos.engine.kernels.standard import Polynomial
 
 if TYPE_CHECKING:
     from pegasos.search.grid import Cell
+    from pegasos.search.settings import Setting
 
 Array = np.ndarray[Any, Any]
 
@@ -44,23 +44,20 @@ def advise(cells: list[Cell], mean: Array, folds: Array, best: int) -> list[Advi
 
     `mean` holds the scores of cells, `folds` those of each fold (cells x folds).
     """
-    chosen, stop = cells[best].setting.named(), cells[best].setting.stop
-    others = {number: cell.setting.named() for number, cell in enumerate(cells)}
+    settings, stop = [cell.setting.named() for cell in cells], cells[best].setting.stop
 
     def is_better_than(other: int, standard_errors: int) -> bool:
         gain = folds[best] - folds[other]
-        error = gain.std(ddof=1) / np.sqrt(len(gain)) if len(gain) > 1 else np.inf
-        return bool(mean[best] - mean[other] > standard_errors * error)
+        is_beyond_noise = mean[best] - mean[other] > standard_errors * standard_error(gain)
+        return bool(len(gain) > 1 and is_beyond_noise)
 
     found = []
-    for name, value in chosen.items():
-        known = {each.get(name) for each in others.values()}
-        values = sorted(each for each in known if _is_number(each))
+    for name, value in settings[best].items():
+        values = sorted(each for each in {each.get(name) for each in settings} if _is_number(each))
         if not _is_number(value) or len(values) < 3 or value not in (values[0], values[-1]):
             continue
-        inner = values[1] if value == values[0] else values[-2]
-        near = {**chosen, name: inner}
-        neighbor = next((number for number, other in others.items() if other == near), None)
+        near = {**settings[best], name: values[1] if value == values[0] else values[-2]}
+        neighbor = settings.index(near) if near in settings else None
         if stop is not None and name == stop.name:
             if value == values[-1] and neighbor is not None and is_better_than(neighbor, 2):
                 found.append(Advice(name, value, "more"))
@@ -73,17 +70,18 @@ def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
-def one_standard_error(errors: Array, deviations: Array, complexity: list[Any], best: int) -> int:
-    """Return the simplest cell whose error is within one standard error of the best one's.
+def standard_error(values: Array) -> float:
+    """Return the standard error of a mean over folds; 0 for a single fold."""
+    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
 
-    `deviations` are scores (cells x folds); a complexity of None marks cells that are not simpler
-    than the best one.
-    """
-    folds = deviations.shape[1]
-    error = deviations[best].std(ddof=1) / np.sqrt(folds) if folds > 1 else 0.0
-    good = np.flatnonzero(errors <= errors[best] + error).tolist()
-    comparable = [each for each in good if complexity[each] is not None]
-    return int(min(comparable, key=lambda number: (complexity[number], errors[number])))
+
+def simplest_as_good(cells: list[Cell], mean: Array, folds: Array, best: int) -> int:
+    """Return the simplest cell within one standard error of the best one."""
+    rank = {}
+    for number in np.flatnonzero(mean >= mean[best] - standard_error(folds[best])).tolist():
+        if (order := complexity(cells[number], cells[best])) is not None:
+            rank[number] = order, -mean[number]
+    return min(rank, key=lambda number: rank[number])
 
 
 def complexity(cell: Cell, best: Cell) -> tuple[float, float, float, float] | None:
@@ -96,7 +94,7 @@ def complexity(cell: Cell, best: Cell) -> tuple[float, float, float, float] | No
     one, other = cell.setting, best.setting
     if (one.model, one.preparation, one.options) != (other.model, other.preparation, other.options):
         return None
-    rough, limit = roughness(one.kernel), roughness(other.kernel)
+    rough, limit = roughness(one), roughness(other)
     if rough > limit or (rough[0] == limit[0] == _UNKNOWN and one.kernel != other.kernel):
         return None
     steps, most = (float(each.stop.count) if each.stop else 1.0 for each in (one, other))
@@ -107,12 +105,10 @@ def complexity(cell: Cell, best: Cell) -> tuple[float, float, float, float] | No
     return (*rough, steps, -one.strength)
 
 
-def roughness(kernel: Any) -> tuple[float, float]:
+def roughness(setting: Setting) -> tuple[float, float]:
     """Return a sort key: linear, polynomial by degree, distance kernels from wide to narrow."""
-    if kernel is None:
+    if setting.kernel is None:
         return 0.0, 0.0
-    if isinstance(kernel, Polynomial):
-        return 1.0, float(kernel.degree)
-    if isinstance(kernel, DistanceKernel):
-        return 2.0, -float(getattr(kernel, kernel.main) if kernel.factor is None else kernel.factor)
-    return _UNKNOWN, 0.0
+    if isinstance(setting.kernel, Polynomial):
+        return 1.0, float(setting.kernel.degree)
+    return (_UNKNOWN, 0.0) if setting.width is None else (2.0, -setting.width)

@@ -31,12 +31,11 @@ AIMS = tuple(name for name in METRICS if name in ("error", "balanced-error", "f1
 SPREAD = 3.0
 
 
+@dataclass(eq=False)
 class ScaleWarning(UserWarning):
     """Scores of folds cannot be joined: do not trust probabilities or thresholds from them."""
 
-    def __init__(self, fact: str) -> None:
-        super().__init__(fact)
-        self.fact = fact
+    fact: str
 
     def __str__(self) -> str:
         return f"{self.fact}; try the logistic loss, or balanced class weights."
@@ -83,10 +82,8 @@ def choose_calibration(
     this to isotonic regression, unless the Brier score is worse by more than a standard error.
     """
     from pegasos.learners.calibration import ISOTONIC, SIGMOID, fit_calibration
-    from pegasos.learners.one_vs_one import class_count
 
-    columns = 2 if scores.ndim == 1 else max(2, scores.shape[1])
-    counts = np.bincount(codes, minlength=class_count(columns) if pairs else columns)
+    counts = _class_counts(scores, codes, pairs)
     if (counts >= LEAST_ROWS).sum() < 2:
         raise ValueError(
             f"only one class has {LEAST_ROWS} rows with out-of-fold scores; to calibrate, two such "
@@ -98,11 +95,11 @@ def choose_calibration(
     for kind in (SIGMOID, ISOTONIC) if many else (SIGMOID,):
         found[kind] = cross_fitted(kind, scores, codes, pairs)
     classes, truth = np.arange(len(counts)), np.eye(len(counts))[codes]
-    brier = Metric("brier")
-    briers = {
-        kind: brier.value(answers(classes, codes, codes, None, p)) for kind, p in found.items()
-    }
-    losses = {kind: np.square(p - truth).sum(axis=1) for kind, p in found.items()}
+    brier, losses = Metric("brier"), dict[str, Array]()
+    briers = dict[str, float]()
+    for kind, p in found.items():
+        briers[kind] = brier.value(answers(classes, codes, codes, None, p))
+        losses[kind] = np.square(p - truth).sum(axis=1)
     least = losses[min(briers, key=lambda kind: briers[kind])]
 
     def is_as_good(kind: str) -> bool:
@@ -123,12 +120,10 @@ def cross_fitted(kind: str, scores: Array, codes: Array, pairs: bool = False) ->
     from sklearn.model_selection import StratifiedKFold
 
     from pegasos.learners.calibration import fit_calibration
-    from pegasos.learners.one_vs_one import class_count
 
-    columns = 2 if scores.ndim == 1 else max(2, scores.shape[1])
-    columns = class_count(columns) if pairs else columns
     known = codes >= 0
-    counts = np.bincount(codes[known], minlength=columns)
+    counts = _class_counts(scores, codes[known], pairs)
+    columns = len(counts)
     if counts.max() < PARTS:
         return np.tile((counts + 1) / (known.sum() + columns), (len(codes), 1))
     p = np.empty((len(codes), columns))
@@ -140,6 +135,14 @@ def cross_fitted(kind: str, scores: Array, codes: Array, pairs: bool = False) ->
         fitted = fit_calibration(kind, scores[train], codes[train], pairs)
         p[test] = fitted.probabilities(scores[test])
     return p
+
+
+def _class_counts(scores: Array, codes: Array, pairs: bool) -> Array:
+    """Return the number of rows of each class that scores have columns for."""
+    from pegasos.learners.one_vs_one import class_count
+
+    columns = 2 if scores.ndim == 1 else max(2, scores.shape[1])
+    return np.bincount(codes, minlength=class_count(columns) if pairs else columns)
 
 
 def carry_over(known: Any, fresh: Any, scores: Array, others: Array) -> None:
@@ -272,10 +275,10 @@ def choose_threshold(aim: Aim, scores: Array, positive: Array) -> Threshold:
         place = _best(aim, again)
         drawn += [] if place is None else [again.thresholds[place]]
     low, high = np.quantile(drawn, [0.025, 0.975]) if drawn else (np.nan, np.nan)
-    found = float(rates.thresholds[best]), float(low), float(high), str(aim)
     precision, recall = float(np.nan_to_num(rates.precision[best])), float(rates.recall[best])
     share = float((rates.hits[best] + rates.alarms[best]) / (rates.positives + rates.negatives))
-    return Threshold(*found, precision, recall, share)
+    interval = float(low), float(high), str(aim)
+    return Threshold(float(rates.thresholds[best]), *interval, precision, recall, share)
 
 
 def _best(aim: Aim, rates: Rates) -> int | None:

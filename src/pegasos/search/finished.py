@@ -9,9 +9,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.validation import check_is_fitted
 
 from pegasos.learners.parameters import Connected
-from pegasos.learners.warning import warn_user
+from pegasos.learners.warning import CellsNotConverged, warn_user
 from pegasos.metrics import LABELS, PROBABILITIES, Answers, Metric, answers, as_metric, measure_of
-from pegasos.search.advice import SweepWarning, advise, complexity, one_standard_error
+from pegasos.search.advice import SweepWarning, advise, simplest_as_good
 from pegasos.search.anatomy import anatomy
 from pegasos.search.decisions import (
     Aim,
@@ -36,31 +36,45 @@ class CellSearch(Connected, GridSearchCV):
         metric = as_metric(self.scoring)
         return super()._get_scorers() if metric is None else (metric, "score")
 
-    def _choose_best(self, cells: list[Cell], results: dict[str, Any], metric: Any) -> None:
-        """Set `cv_results_` and the best cell; of several metrics `refit` names the one to use."""
-        self.cv_results_ = results
+    def _choose_best(
+        self,
+        cells: list[Cell],
+        scores: list[dict[str, Any]],
+        more: dict[str, Array],
+        gaps: Array,
+        metric: Any,
+    ) -> None:
+        """Set the results of all cells and the best one; warn of borders and of large gaps.
+
+        `scores` has a dictionary for each cell and fold, as GridSearchCV collects them, `more` has
+        further results, and `gaps` (cells x folds) are the largest relative duality gaps.
+        """
+        self.cells_, self.settings_ = cells, [cell.setting for cell in cells]
+        results = self._format_results([cell.params for cell in cells], self.n_splits_, scores)
+        self.cv_results_ = results = results | more | {"mean_gap": gaps.mean(axis=1)}
+        example = scores[0]["test_scores"]
+        self.multimetric_ = isinstance(example, dict)
+        if callable(self.scoring) and self.multimetric_:
+            self._check_refit_for_multimetric(example)
+            metric = self.refit
         if self.refit or not self.multimetric_:
-            self.best_index_ = self._best_index(cells, results, metric)
+            self.best_index_ = self._best_index(metric)
+            self.best_params_ = results["params"][self.best_index_]
             if not callable(self.refit):
                 self.best_score_ = results[f"mean_test_{metric}"][self.best_index_]
-                self._compare(cells, results, metric)
-            self.best_params_ = results["params"][self.best_index_]
+                each = [results[f"split{fold}_test_{metric}"] for fold in range(self.n_splits_)]
+                mean, folds = results[f"mean_test_{metric}"], np.column_stack(each)
+                self.simplest_index_ = simplest_as_good(cells, mean, folds, self.best_index_)
+                self.advice_ = advise(cells, mean, folds, self.best_index_)
+                for advice in self.advice_:
+                    warn_user(SweepWarning(advice))
+        named = [(cell.learner, cell.learner.declaration.tolerance) for cell in cells]
+        most = np.array([np.inf if name is None else getattr(of, name) for of, name in named])
+        if late := int((gaps > most[:, None]).any(axis=1).sum()):
+            warn_user(CellsNotConverged(late, len(cells)))
 
-    def _best_index(self, cells: list[Cell], results: dict[str, Any], metric: Any) -> int:
-        return int(self._select_best_index(self.refit, metric, results))
-
-    def _compare(self, cells: list[Cell], results: dict[str, Any], metric: Any) -> None:
-        """Set the simplest cell that is as good as the best one, and advice on the grid."""
-        mean, best = results[f"mean_test_{metric}"], self.best_index_
-        each = [results[f"split{fold}_test_{metric}"] for fold in range(self.n_splits_)]
-        folds, known = np.column_stack(each), np.flatnonzero(np.isfinite(mean))
-        order = [complexity(cells[number], cells[best]) for number in known]
-        place = int(np.searchsorted(known, best))
-        simplest = one_standard_error(-mean[known], folds[known], order, place)
-        self.simplest_index_ = int(known[simplest])
-        self.advice_ = advise(cells, mean, folds, best)
-        for advice in self.advice_:
-            warn_user(SweepWarning(advice))
+    def _best_index(self, metric: Any) -> int:
+        return int(self._select_best_index(self.refit, metric, self.cv_results_))
 
 
 class FinishedSearch(CellSearch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -80,16 +81,15 @@ class Cell:
     def neighbors(self, cells: Iterable[Cell], axes: Iterable[int]) -> list[Cell]:
         """Return the nearest cells in both directions along the given axes of the grid."""
         found, here = list[Cell](), self.position
-        for axis in axes:
-            others = [(each.position, each) for each in cells if self._is_alike(each)]
-            line = [
-                (place[axis] - here[axis], each)
-                for place, each in others
+        alike = [(each.position, each) for each in cells if self._is_alike(each)]
+        for axis, sign in product(axes, (-1, 1)):
+            ahead = [
+                (sign * (place[axis] - here[axis]), each)
+                for place, each in alike
                 if all(place[k] == here[k] for k in (STRENGTH, WIDTH, STOP) if k != axis)
             ]
-            for sign in (-1, 1):
-                ahead = [(sign * step, each) for step, each in line if sign * step > 0]
-                found += [min(ahead, key=lambda pair: pair[0])[1]] if ahead else []
+            ahead = [(step, each) for step, each in ahead if step > 0]
+            found += [min(ahead, key=lambda pair: pair[0])[1]] if ahead else []
         return found
 
     def half_steps(self, grid: list[Cell]) -> list[Cell]:
@@ -99,15 +99,15 @@ class Cell:
         strengths = _half_step({each.position[STRENGTH] for each in own or family})
         widths = _half_step({each.position[WIDTH] for each in family})
         prefix, strength = self.parts.prefix, self.learner._strength
+        factors = [(1.0, 1 / step, step) if step else (1.0,) for step in (widths, strengths)]
         found = []
-        for width in (1.0, 1 / widths, widths) if widths else (1.0,):
-            for factor in (1.0, 1 / strengths, strengths) if strengths else (1.0,):
-                params: dict[str, Any] = {}
-                if strength is not None and factor != 1.0:
-                    params[f"{prefix}{strength[0]}"] = float(f"{strength[1] * factor:.3g}")
-                if width != 1.0:
-                    params[f"{prefix}kernel"] = self._kernel_of_width(width)
-                found += [self.replace(params)] if params else []
+        for width, factor in product(*factors):
+            params: dict[str, Any] = {}
+            if strength is not None and factor != 1.0:
+                params[f"{prefix}{strength[0]}"] = float(f"{strength[1] * factor:.3g}")
+            if width != 1.0:
+                params[f"{prefix}kernel"] = self._kernel_of_width(width)
+            found += [self.replace(params)] if params else []
         return found
 
     def _is_alike(self, other: Cell) -> bool:

@@ -52,12 +52,12 @@ class Table:
         """Number of folds."""
         return len(self._splits)
 
-    # -- filling -----------------------------------------------------------------------------------
+    # -- writing -----------------------------------------------------------------------------------
 
-    def add(self, unit: Unit, result: UnitResult) -> None:
-        """Score every cell of a finished unit, and add the results."""
+    def add(self, unit: Unit, result: UnitResult) -> list[dict[str, Any]]:
+        """Score every cell of a finished unit, and return their results."""
         train, test = self._splits[unit.fold]
-        size, found = len(test), list[tuple[float, dict[str, Any], Array]]()
+        size, found = len(test), list[dict[str, Any]]()
         for position, cell in enumerate(unit.cells):
             labels, scores = result.labels[position], result.scores[position]
             own, begin = (cell, result.classes), time.perf_counter()
@@ -70,13 +70,11 @@ class Table:
             kept |= {"support": float(result.support[position])}
             kept |= {"gap": float(result.gaps[position])}
             self._results[cell.number][unit.fold] = kept
-            found.append((_number(out["test_scores"]), kept, scores[:size]))
-        for _, kept, scores in sorted(found, key=lambda each: -each[0])[:KEPT_SCORES]:
-            kept["scores"] = scores.copy()
-
-    def record(self, cell: Cell, unit: Unit) -> dict[str, Any]:
-        """Return the result of a cell on a fold, for the store."""
-        return self._results[cell.number][unit.fold] or {}
+            found.append(kept)
+        values = [-_number(kept["out"]["test_scores"]) for kept in found]
+        for position in np.argsort(values, kind="stable")[:KEPT_SCORES]:
+            found[position]["scores"] = result.scores[position, :size].copy()
+        return found
 
     def restore(self, cell: Cell, unit: Unit, found: dict[str, Any]) -> None:
         """Add a stored result; raise an error if it is damaged."""
@@ -119,15 +117,9 @@ class Table:
         """Return test scores (cells x folds, nan if unknown), by default of the first metric."""
         return self._of(lambda found: _number(found["out"]["test_scores"], metric))
 
-    @property
-    def support(self) -> Array:
-        """Number of support vectors, cells x folds."""
-        return self._of(lambda found: found["support"])
-
-    @property
-    def gaps(self) -> Array:
-        """Largest relative duality gap of a predictor, cells x folds."""
-        return self._of(lambda found: found["gap"])
+    def numbers(self, name: str) -> Array:
+        """Return "support" (number of vectors) or "gap" (largest relative one), cells x folds."""
+        return self._of(lambda found: found[name])
 
     def _of(self, value: Any) -> Array:
         found = [[np.nan if each is None else value(each) for each in row] for row in self._results]
@@ -170,20 +162,10 @@ class Table:
         found[:, codes] = wide
         return found
 
-    @property
-    def tolerances(self) -> Array:
-        """Relative duality gap that each cell should reach."""
-        named = [(cell.learner, cell.learner.declaration.tolerance) for cell in self.cells]
-        return np.array([np.inf if name is None else getattr(of, name) for of, name in named])
-
-    def first_scores(self) -> Any:
-        """Return the scores of some result: a number, or a dictionary for several metrics."""
-        return next(each for row in self._results for each in row if each)["out"]["test_scores"]
-
     def best(self) -> float | None:
         """Return the best mean score of a complete cell so far, where there is one metric."""
         complete = self.complete()
-        if not complete.any() or isinstance(self.first_scores(), dict):
+        if not complete.any() or isinstance(self.fold_results()[0]["test_scores"], dict):
             return None
         return float(self.values()[complete].mean(axis=1).max())
 

@@ -39,16 +39,17 @@ class CellRunner:
     """
 
     def __init__(self, search: SweepCV, table: Table, rows: Any = None) -> None:
-        self._search, self._table = search, table
-        self._problem = table.problem if rows is None else table.problem.take(rows)
-        self._store: Store | None = None
+        self._search, self.table, self._problem = search, table, table.problem
+        self._times, folder = 1.0, search.store
+        if rows is not None:
+            self._problem = table.problem.take(rows)
+            self._times = len(table.problem.codes) / len(rows)
+            folder = None if folder is None else Path(folder) / f"rows-{len(rows)}"
+        self._store = None if folder is None else self._open(folder)
         self._progress = Progress(search.verbose > 0)
-        if search.store is not None:
-            folder = Path(search.store)
-            self._store = self._open(folder if rows is None else folder / f"rows-{len(rows)}")
 
-    def _open(self, folder: Path) -> Store:
-        for cell in self._table.cells:
+    def _open(self, folder: str | Path) -> Store:
+        for cell in self.table.cells:
             check_storable(cell.learner)
         problem = self._problem
         question = {
@@ -77,28 +78,25 @@ class CellRunner:
             self._store.close()
 
     def run(self, cells: list[Cell], until: float | None = None) -> bool:
-        """Evaluate cells on all folds; return False if time ran out at the moment `until`."""
+        """Evaluate cells, with the same C on fewer rows; return False if time ran out."""
         search = self._search
-        given = (self._problem, search.memory, search.seed_, search.warm_path)
-        schedule = Schedule(make_groups(cells), *given)
+        groups = make_groups([cell.for_fewer_rows(self._times) for cell in cells])
+        schedule = Schedule(groups, self._problem, search.memory, search.seed_, search.warm_path)
         search.plan_ = schedule.source
         units = [each for unit in schedule.units if (each := self._unfinished(unit)).cells]
-        self._progress.expect(sum(len(unit.cells) for unit in units))
-        self._progress.say(schedule.describe(units))
+        self._progress.expect(sum(len(unit.cells) for unit in units), schedule.describe(units))
         on_training = search.return_train_score
-        left = None if until is None else max(0.0, until - time.monotonic())
         if search.client is not None:
-            return run_on_cluster(schedule, search.client, units, self._take, on_training, left)
-        return schedule.run(units, self._take, search.n_jobs, on_training, left)
+            return run_on_cluster(schedule, search.client, units, self._take, on_training, until)
+        return schedule.run(units, self._take, search.n_jobs, on_training, until)
 
     def _take(self, unit: Unit, result: UnitResult) -> None:
-        table, cells = self._table, unit.cells
-        table.add(unit, result)
+        found = self.table.add(unit, result)
         if self._store is not None:
-            found = ((self._key(cell), unit.fold, table.record(cell, unit)) for cell in cells)
-            self._store.save(found)
+            rows = zip(unit.cells, found, strict=True)
+            self._store.save((self._key(cell), unit.fold, each) for cell, each in rows)
         what = f"{unit.learner!r} fold {unit.fold + 1}"
-        self._progress.advance(len(cells), what, table.best())
+        self._progress.advance(len(unit.cells), what, self.table.best())
 
     def _key(self, cell: Cell) -> str:
         search = self._search
@@ -117,7 +115,7 @@ class CellRunner:
                 missing.append(cell)
             else:
                 with failing_clearly(self._store.path):
-                    self._table.restore(cell, unit, found)
+                    self.table.restore(cell, unit, found)
         return replace(unit, cells=missing)
 
 
@@ -127,7 +125,7 @@ def run_on_cluster(
     units: list[Unit],
     on_done: Callable[[Unit, UnitResult], None],
     on_training: bool,
-    max_time: float | None,
+    until: float | None,
 ) -> bool:
     """Run units on the workers of a distributed.Client; return False if time ran out.
 
@@ -138,7 +136,6 @@ def run_on_cluster(
 
     if not units:
         return True
-    deadline = math.inf if max_time is None else time.monotonic() + max_time
     sent = client.scatter(schedule, broadcast=True, hash=False)
     tasks = _split(schedule, units, len(client.scheduler_info(n_workers=-1)["workers"]))
     running = {
@@ -147,10 +144,11 @@ def run_on_cluster(
     }
     with guarded(client, list(running)):
         while running:
-            if time.monotonic() >= deadline:
+            left = math.inf if until is None else until - time.monotonic()
+            if left <= 0:
                 client.cancel(list(running))
                 return False
-            for future in some_done(client, list(running), deadline - time.monotonic()):
+            for future in some_done(client, list(running), left):
                 for unit, result in zip(running.pop(future), future.result(), strict=True):
                     on_done(unit, result)
     return True
@@ -183,12 +181,9 @@ class Progress:
         is_notebook = type(sys.stderr).__module__.startswith("ipykernel")
         self._shown = shown and (is_notebook or sys.stderr.isatty())
 
-    def expect(self, fits: int) -> None:
-        """Announce further fits."""
+    def expect(self, fits: int, text: str) -> None:
+        """Announce further fits, described by a line of text."""
         self._total = self._done + fits
-
-    def say(self, text: str) -> None:
-        """Log a line of text, and show it where progress is shown."""
         _log.info(text)
         if self._shown:
             self.warn(text)

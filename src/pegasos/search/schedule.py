@@ -25,7 +25,7 @@ from pegasos.learners import task as tasks
 from pegasos.search import folds
 from pegasos.search.folds import Prepared, Problem, Shared
 from pegasos.search.grid import Cell
-from pegasos.search.settings import Setting, freeze
+from pegasos.search.settings import freeze
 from pegasos.search.units import UnitResult, UnitRun, run_together
 
 Array = np.ndarray[Any, Any]
@@ -77,11 +77,6 @@ class Unit:
         return cls(cells, fold, kernel, ("prepared", preparation, fold), base_key, rows_key)
 
     @property
-    def walk(self) -> Setting:
-        """Setting that the cells share."""
-        return self.cells[0].setting.walk
-
-    @property
     def learner(self) -> Any:
         """Learner of one cell."""
         return self.cells[0].learner
@@ -124,13 +119,12 @@ class Schedule:
     def _ordered(self, groups: list[list[Cell]]) -> list[Unit]:
         """Return all units, with those of one measure, and of one kernel, next to each other."""
         units = [Unit.of(cells, fold) for cells in groups for fold in range(len(self._splits))]
-        rank = {cells[0].setting.walk: number for number, cells in enumerate(groups)}
         bases = _places(unit.base_key for unit in units)
         rows = _places(unit.rows_key for unit in units)
 
         def position(unit: Unit) -> Any:
             own = unit.fold if unit.transforms else -1
-            return own, bases[unit.base_key], rows[unit.rows_key], rank[unit.walk], unit.fold
+            return own, bases[unit.base_key], rows[unit.rows_key]
 
         return sorted(units, key=position)
 
@@ -164,13 +158,12 @@ class Schedule:
         on_done: Callable[[Unit, UnitResult], None],
         n_jobs: int | None,
         on_training: bool,
-        max_time: float | None,
+        until: float | None,
     ) -> bool:
         """Run units on threads, each with one BLAS thread; return False if time ran out.
 
         On the fly all kernels of a fold advance together, and all threads compute their tiles.
         """
-        until = None if max_time is None else time.monotonic() + max_time
         if not units:
             return True
         uses = (key for unit in units for key in (unit.prepared_key, unit.rows_key))

@@ -231,18 +231,21 @@ def _opaque(value: Any) -> Opaque:
     return Opaque(text, value)
 
 
+#: Names in JSON of the fields of frozen values; no type has a name of another one.
+_JSON: dict[type[Any], dict[str, str]] = {
+    Stop: {"stop": "parameter", "count": "count"},
+    Part: {"part": "path", "params": "params"},
+    FrozenDict: {"table": "pairs"},
+    Opaque: {"text": "text"},
+}
+
+
 def thaw(value: Any) -> Any:
     """Return a frozen value as JSON."""
     if isinstance(value, Kernel):
         return {"kernel": value.name, **value.get_params()}
-    if isinstance(value, Stop):
-        return {"stop": value.parameter, "count": value.count}
-    if isinstance(value, Part):
-        return {"part": value.path, "params": thaw(value.params)}
-    if isinstance(value, FrozenDict):
-        return {"table": thaw(value.pairs)}
-    if isinstance(value, Opaque):
-        return {"text": value.text}
+    if type(value) in _JSON:
+        return {name: thaw(getattr(value, own)) for name, own in _JSON[type(value)].items()}
     return [thaw(each) for each in value] if isinstance(value, tuple) else value
 
 
@@ -254,8 +257,5 @@ def _from_json(value: Any) -> Any:
     if "kernel" in value:
         params = {name: each for name, each in value.items() if name != "kernel"}
         return KERNELS[value["kernel"]](**params)
-    if "stop" in value:
-        return Stop(value["stop"], value["count"])
-    if "part" in value:
-        return Part(value["part"], _from_json(value["params"]))
-    return FrozenDict(_from_json(value["table"])) if "table" in value else Opaque(value["text"])
+    kind = {frozenset(names): kind for kind, names in _JSON.items()}[frozenset(value)]
+    return kind(**{own: _from_json(value[name]) for name, own in _JSON[kind].items()})

@@ -16,6 +16,7 @@ import shutil
 import sqlite3
 import zipfile
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -52,12 +53,12 @@ _FAULTS = {
 _ROOM = 2**20
 
 
+@dataclass(eq=False)
 class OtherQuestion(ValueError):  # noqa: N818 - it describes the store
     """A store holds results for another question; `different` are its parts that differ."""
 
-    def __init__(self, folder: Path, different: list[str]) -> None:
-        super().__init__(folder, different)
-        self.folder, self.different = folder, different
+    folder: Path
+    different: list[str]
 
     def __str__(self) -> str:
         return (

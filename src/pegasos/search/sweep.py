@@ -14,7 +14,6 @@ from sklearn.utils import indexable
 from sklearn.utils.multiclass import check_classification_targets
 
 from pegasos.learners.task import draw_seed
-from pegasos.learners.warning import CellsNotConverged, warn_user
 from pegasos.metrics import Metric
 from pegasos.search.finished import FinishedSearch
 from pegasos.search.folds import Problem
@@ -214,27 +213,15 @@ class SweepCV(FinishedSearch):
         if not complete.any():
             raise OutOfTime(self.max_time)
         self.n_splits_ = table.folds
-        with warnings.catch_warnings():
-            if not complete.all():  # cells without a score are expected
-                warnings.simplefilter("ignore", UserWarning)
-            params = [cell.params for cell in cells]
-            results = self._format_results(params, self.n_splits_, table.fold_results())
-        results["mean_support_vectors"] = table.support.mean(axis=1)
-        results["mean_gap"] = table.gaps.mean(axis=1)
-        self.cells_, self.settings_ = cells, [cell.setting for cell in cells]
         self.labels_, self._scores, self._complete = table.labels, table.scores, complete
         self._classes, self._truth, self._cut = table.problem.classes, codes, 0.0
         for stale in ("calibrated_", "threshold_", "scale_warning_"):
             self.__dict__.pop(stale, None)
-        first = table.first_scores()
-        self.multimetric_ = isinstance(first, dict)
-        if callable(self.scoring) and self.multimetric_:
-            self._check_refit_for_multimetric(first)
-            metric = self.refit
-        self._choose_best(cells, results, metric)
-        unconverged = int((table.gaps > table.tolerances[:, None]).any(axis=1).sum())
-        if unconverged:
-            warn_user(CellsNotConverged(unconverged, len(cells)))
+        support = {"mean_support_vectors": table.numbers("support").mean(axis=1)}
+        with warnings.catch_warnings():
+            if not complete.all():  # cells without a score are expected
+                warnings.filterwarnings("ignore", "One or more of the (test|train) scores")
+            self._choose_best(cells, table.fold_results(), support, table.numbers("gap"), metric)
 
     def _refit(self, X: Any, y: Any, fit_params: Any) -> None:
         begin = time.perf_counter()

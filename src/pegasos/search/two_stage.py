@@ -15,9 +15,9 @@ from sklearn.base import clone
 from pegasos.engine.kernels.standard import Polynomial
 from pegasos.engine.runtime.interruption import Interrupted, interruptible
 from pegasos.learners.task import is_precomputed
-from pegasos.search.advice import roughness
+from pegasos.search.advice import roughness, standard_error
 from pegasos.search.folds import stratified
-from pegasos.search.grid import STOP, STRENGTH, WIDTH, Cell
+from pegasos.search.grid import STOP, STRENGTH, WIDTH, Cell, make_groups
 from pegasos.search.results import Table
 from pegasos.search.running import CellRunner
 from pegasos.search.sweep import SweepCV
@@ -117,7 +117,7 @@ class TwoStageSearchCV(SweepCV):
 
     def _search(self, table: Table) -> Table:
         self._started, self.completed_, self.decided_by_ = time.monotonic(), True, "folds"
-        codes, self._first = table.problem.codes, None
+        codes, self._first, self._grid = table.problem.codes, None, list(table.cells)
         whole = any(is_precomputed(cell.learner.kernel) for cell in table.cells)
         rows = None
         if not (self.exhaustive or whole) and len(codes) > self.max_rows:
@@ -125,59 +125,50 @@ class TwoStageSearchCV(SweepCV):
             table = table.make_empty(table.cells, table.problem.restrict(rows))
         self.search_rows_ = len(codes) if rows is None else len(rows)
         self.first_rows_ = self.search_rows_ if whole else min(self.first_rows, self.search_rows_)
-        self._grid = list(table.cells)
         if self.first_rows_ < len(codes) and not (self.exhaustive and self.max_time is None):
             sample = stratified(codes, self.first_rows_)
             problem = table.problem.restrict(sample)
             if problem.splits:
                 self._first = table.make_empty(table.cells, problem)
                 with CellRunner(self, self._first, sample) as runner:
-                    self._evaluate_all(runner, self._first, len(codes) / len(sample))
+                    self._evaluate_all(runner)
         with CellRunner(self, table, rows) as runner:
-            return self._second_stage(runner, table, len(codes) / self.search_rows_)
+            return self._second_stage(runner)
 
-    def _until(self) -> float | None:
-        """Return the moment of the monotonic clock at which the search ends."""
-        return None if self.max_time is None else self._started + SEARCH_SHARE * self.max_time
-
-    def _run(self, runner: CellRunner, cells: list[Cell], times: float) -> None:
-        """Evaluate cells on `times` fewer rows, if there is time left."""
+    def _run(self, runner: CellRunner, cells: list[Cell]) -> None:
+        """Evaluate cells if there is time left."""
         if self.completed_ and cells:
-            fewer = [cell.for_fewer_rows(times) for cell in cells]
-            self.completed_ = runner.run(fewer, self._until())
+            share = None if self.max_time is None else SEARCH_SHARE * self.max_time
+            self.completed_ = runner.run(cells, None if share is None else self._started + share)
 
-    def _evaluate_all(self, runner: CellRunner, table: Table, times: float) -> None:
+    def _evaluate_all(self, runner: CellRunner) -> None:
         """Evaluate the grid; its first walk without a time limit, so that a cell is complete."""
-        first, rest = table.cells, list[Cell]()
-        if self.max_time is not None:
-            walk = table.cells[0].setting.walk
-            first = [cell for cell in table.cells if cell.setting.walk == walk]
-            rest = [cell for cell in table.cells if cell.setting.walk != walk]
-        runner.run([cell.for_fewer_rows(times) for cell in first])
-        self._run(runner, rest, times)
+        cells = runner.table.cells
+        groups = [cells] if self.max_time is None else make_groups(cells)
+        runner.run(groups[0])
+        self._run(runner, [cell for group in groups[1:] for cell in group])
 
-    def _second_stage(self, runner: CellRunner, table: Table, times: float) -> Table:
+    def _second_stage(self, runner: CellRunner) -> Table:
         """Evaluate the leading settings (or all), then refine; return the table to choose from."""
+        table, chosen = runner.table, runner.table.cells
         if self._first is None:
-            self._evaluate_all(runner, table, times)
+            self._evaluate_all(runner)
         else:
-            leader = table.cells[_best(self._first.values(self._metric))]
-            chosen = list(table.cells)
+            leader = chosen[_best(self._first.values(self._metric))]
             if not self.exhaustive:
-                axes = (STRENGTH, WIDTH, STOP)
-                best = [table.cells[number] for number in self._leading(self._first)]
-                near = [[cell, *cell.neighbors(table.cells, axes)] for cell in best]
+                near = self._leading(self._first, (STRENGTH, WIDTH, STOP))
                 chosen = list({cell.number: cell for part in near for cell in part}.values())
             # The family of the best setting comes first, in case time runs out.
-            self._run(runner, [cell for cell in chosen if cell.family == leader.family], times)
-            self._run(runner, [cell for cell in chosen if cell.family != leader.family], times)
+            for first in (True, False):
+                own = [cell for cell in chosen if (cell.family == leader.family) == first]
+                self._run(runner, own)
             if not table.complete()[leader.number]:
                 self.decided_by_ = "sample"
                 return self._first
         if not self.exhaustive:
             for params in self.variants:
-                self._evaluate(runner, table, times, self._make_variants(table, params))
-            self._refine(runner, table, times)
+                self._evaluate(runner, self._make_variants(table, params))
+            self._refine(runner)
         return table
 
     @property
@@ -185,52 +176,53 @@ class TwoStageSearchCV(SweepCV):
         """Metric by which settings are chosen, where there are several."""
         return self.refit if isinstance(self.refit, str) else None
 
-    def _leading(self, table: Table) -> list[int]:
-        """Return the best setting of each family that is not clearly behind."""
-        scores, found = table.values(self._metric), dict[Any, int]()
+    def _leading(self, table: Table, axes: Sequence[int]) -> list[list[Cell]]:
+        """Return the best cell of each family not clearly behind, followed by its neighbors."""
+        scores, found = table.values(self._metric), dict[Any, Cell]()
         means, leader = scores.mean(axis=1), _best(scores)
         for number in np.argsort(-means, kind="stable"):
-            behind = scores[leader] - scores[number]
-            if np.isfinite(means[number]) and behind.mean() <= BEHIND * _standard_error(behind):
-                found.setdefault(table.cells[number].family, int(number))
-        return list(found.values())[:FAMILIES]
+            behind, cell = scores[leader] - scores[number], table.cells[number]
+            if np.isfinite(means[number]) and behind.mean() <= BEHIND * standard_error(behind):
+                found.setdefault(cell.family, cell)
+        best = list(found.values())[:FAMILIES]
+        return [[cell, *cell.neighbors(table.cells, axes)] for cell in best]
 
     def _make_variants(self, table: Table, params: dict[str, Any]) -> list[Cell]:
         """Return a variant of the leading settings and of their neighbors along λ or C."""
         found = []
-        for best in (table.cells[number] for number in self._leading(table)):
-            if _scales_rows(params, best) and isinstance(best.setting.kernel, Polynomial):
+        for near in self._leading(table, [STRENGTH]):
+            scales_rows = not any(name.startswith(near[0].parts.prefix) for name in params)
+            if scales_rows and isinstance(near[0].setting.kernel, Polynomial):
                 continue  # unscaled outliers raised to a power: one fit took minutes
-            near = [best, *best.neighbors(table.cells, [STRENGTH])]
             found += [cell.replace(params) for cell in near]
         return found
 
-    def _evaluate(self, runner: CellRunner, table: Table, times: float, cells: list[Cell]) -> bool:
+    def _evaluate(self, runner: CellRunner, cells: list[Cell]) -> bool:
         """Evaluate cells that may be new to the table; return whether any was missing."""
         if not self.completed_:
             return False
-        asked = []
+        table, asked = runner.table, dict[int, Cell]()
         for cell in cells:
             known = next((each for each in table.cells if cell.is_near(each)), cell)
             if known is cell:
                 cell.number = len(table.cells)
                 table.extend([cell])
-            asked.append(known.number)
+            asked[known.number] = known
         complete = table.complete()
-        missing = [table.cells[number] for number in dict.fromkeys(asked) if not complete[number]]
-        self._run(runner, missing, times)
+        missing = [cell for number, cell in asked.items() if not complete[number]]
+        self._run(runner, missing)
         return bool(missing) and self.completed_
 
-    def _refine(self, runner: CellRunner, table: Table, times: float) -> None:
-        """Evaluate half steps around the best setting while they gain over a standard error."""
+    def _refine(self, runner: CellRunner) -> None:
+        """Evaluate half steps around the best setting, as long as they help by more than noise."""
+        table = runner.table
         for _ in range(self.refinements):
             best = _best(table.values(self._metric))
-            steps = table.cells[best].half_steps(self._grid)
-            if not self._evaluate(runner, table, times, steps):
+            if not self._evaluate(runner, table.cells[best].half_steps(self._grid)):
                 return
             scores = table.values(self._metric)
             gain = scores[_best(scores)] - scores[best]
-            if gain.mean() <= _standard_error(gain):
+            if gain.mean() <= standard_error(gain):
                 return
 
     # -- the choice --------------------------------------------------------------------------------
@@ -248,16 +240,16 @@ class TwoStageSearchCV(SweepCV):
             self.cv_results_["std_first_score"] = scores.std(axis=1)
         del self._first, self._grid
 
-    def _best_index(self, cells: list[Cell], results: dict[str, Any], metric: Any) -> int:
-        best = super()._best_index(cells, results, metric)
+    def _best_index(self, metric: Any) -> int:
+        best, cells = super()._best_index(metric), self.cells_
         if callable(self.refit):
             return best
-        scores = results[f"mean_test_{metric}"]
+        scores = self.cv_results_[f"mean_test_{metric}"]
         kinds = [replace(cell.setting.walk, kernel=None) for cell in cells]
 
         def simplicity(number: int) -> Any:
             setting, place = cells[number].setting, kinds.index(kinds[number])
-            return (*roughness(setting.kernel), place, -setting.strength)
+            return (*roughness(setting), place, -setting.strength)
 
         tied = np.flatnonzero(scores >= scores[best] - EQUAL)
         return min(map(int, tied), key=simplicity)
@@ -274,18 +266,6 @@ def _best(scores: Array) -> int:
     return int(np.nanargmax(scores.mean(axis=1)))
 
 
-def _standard_error(differences: Array) -> float:
-    """Return the standard error of a mean over folds; 0 for a single fold."""
-    count = len(differences)
-    return float(differences.std(ddof=1) / np.sqrt(count)) if count > 1 else 0.0
-
-
-def _scales_rows(params: dict[str, Any], cell: Cell) -> bool:
-    """Tell whether a variant changes the preparation of rows, not the learner."""
-    own = cell.learner.get_params()
-    return not any(name.rpartition("__")[2] in own for name in params)
-
-
 # -- fits within a time limit ----------------------------------------------------------------------
 
 
@@ -297,27 +277,21 @@ def fit_in_time(
     With a limit it is fitted to 400 rows first, in any case, then to more; the last fit that ends
     in time is returned, with its number of rows.
     """
-    sizes, size = list[int](), FIRST_ROWS
-    while until is not None and 2 * size <= len(codes):
-        sizes.append(size)
-        size *= GROWTH
-    least, *larger = [*sizes, len(codes)]
-    model, known = _fit_some(estimator, X, y, codes, params, least), least
-    for size in larger:
-        try:
-            with limited(until):
-                model, known = _fit_some(estimator, X, y, codes, params, size), size
-        except Interrupted:
-            break
+    model, known, size = None, 0, FIRST_ROWS
+    try:
+        while until is not None and 2 * size <= len(codes):
+            rows = stratified(codes, size)
+            given = check_method_params(X, params=params, indices=rows)
+            part = safe_indexing(X, rows), safe_indexing(y, rows)
+            with limited(until if known else None):
+                model, known = clone(estimator).fit(*part, **given), size
+            size *= GROWTH
+        with limited(until if known else None):
+            model, known = clone(estimator).fit(X, y, **params), len(codes)
+    except Interrupted:
+        if not known:
+            raise
     return model, known
-
-
-def _fit_some(estimator: Any, X: Any, y: Any, codes: Array, params: Any, size: int) -> Any:
-    if size >= len(codes):
-        return clone(estimator).fit(X, y, **params)
-    rows = stratified(codes, size)
-    given = check_method_params(X, params=params, indices=rows)
-    return clone(estimator).fit(safe_indexing(X, rows), safe_indexing(y, rows), **given)
 
 
 @contextmanager
