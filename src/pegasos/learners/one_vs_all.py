@@ -364,7 +364,7 @@ class OneVsAllClassifier(CallbackSupportMixin, ClassifierMixin, SharedParameters
         return probabilities(scores)
 
     def decision_values(self, scores: Array) -> Array:
-        """Return one value per class (one in all for two) from scores (... x predictors)."""
+        """Return a value per class, one column for two classes, from scores (... x predictors)."""
         pairs = self.multiclass == ONE_VS_ONE and scores.shape[-1] > 1
         return class_scores(scores) if pairs else scores
 

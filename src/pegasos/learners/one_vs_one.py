@@ -48,7 +48,7 @@ def pair_labels(codes: Array, n_classes: int) -> Array:
 
 
 def class_count(pairs: int) -> int:
-    """Return the number of classes that have so many pairs.
+    """Return the number of classes from the number of their pairs.
 
     >>> class_count(45)
     10

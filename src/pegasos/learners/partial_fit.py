@@ -1,4 +1,4 @@
-"""Learning from parts of the rows: `partial_fit` and the continuation of walks."""
+"""Incremental learning: `partial_fit` and the continuation of walks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _is_linear(estimator: Any) -> bool:
 
 
 class PartialFitClassifier(OneVsAllClassifier):
-    """Learner that takes steps, and can take further ones on rows that it has not seen before."""
+    """Classifier that learns in steps, and continues on new rows with `partial_fit`."""
 
     def _learn_part(self, task: Task, saved: Any) -> None:
         """Visit the rows of the task once, in their order, from the saved state if there is one."""

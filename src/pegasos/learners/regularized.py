@@ -124,9 +124,9 @@ class RegularizedClassifier(OneVsAllClassifier):
 
 
 def has_certificate(kernel: Kernel | str | None, X: Any) -> bool:
-    """Tell whether the dual bounds the primal: K must be positive semidefinite.
+    """Return whether K is positive semidefinite, so that the dual bounds the primal.
 
-    Where that is not known, the eigenvalues of a sample decide.
+    If the kernel does not declare it, the eigenvalues of K on a sample of the rows decide.
     """
     if kernel is None:
         return True
@@ -140,12 +140,12 @@ def has_certificate(kernel: Kernel | str | None, X: Any) -> bool:
 
 
 def _certificate(estimator: Any, X: Any, labels: Array, weights: Array) -> Certificate:
-    """Return P(w) of each column on these rows, and the best dual value that w suggests.
+    """Return P(w) of each column on these rows, and the best lower bound derived from w.
 
-    Candidates are the coefficients clipped to their bounds (kernels), and a_i = -C_i ℓ'(y_i w·x_i),
-    scaled to the best length for the hinge loss. All are feasible (with a free intercept: after
-    `balanced`), so each bounds the minimum from below. Rows with the label 0 do not belong to a
-    column: their weight there is 0, and C_i of the others is that with all rows.
+    Dual candidates are a_i = -C_i ℓ'(y_i w·x_i), scaled to the best length for the hinge loss, and
+    with kernels also the dual coefficients clipped to [0, C_i]. All are feasible (with a free
+    intercept: after `balanced`), so each dual objective is a lower bound. A row labeled 0 does not
+    belong to a column and has weight 0 there; C_i is computed from the weights of all rows.
     """
     loss, free = estimator._loss, intercept_of(estimator) is Intercept.FREE
     bounds = (weights / (estimator.lam_ * weights.sum())) * (labels != 0)

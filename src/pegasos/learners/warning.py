@@ -65,7 +65,7 @@ class NotConverged(ConvergenceWarning):
         if self.seconds is not None:
             return f"{where} It was stopped after max_time={self.seconds:g} seconds."
         remedy = (
-            "Rounding lets it get no further: scale the features, raise lam, accept a larger tol"
+            "Rounding prevents further progress: scale the features, raise lam, accept a larger tol"
             if self.finished
             else "Raise max_epochs or lam, scale the features, accept a larger tol, or leave "
             "finish=True, which gets there"
@@ -76,7 +76,7 @@ class NotConverged(ConvergenceWarning):
 
 @dataclass(eq=False)
 class CellsNotConverged(ConvergenceWarning):
-    """In a search, `late` of `cells` cells ended above their tolerance."""
+    """Warning of a search in which `late` of `cells` cells did not reach their tolerance."""
 
     late: int
     cells: int
@@ -95,7 +95,7 @@ class CellsNotConverged(ConvergenceWarning):
 
 @dataclass(eq=False)
 class BadlyScaled(UserWarning):
-    """The largest numbers of columns `large` and `small` differ by a factor `ratio`."""
+    """Warning of columns `large` and `small` whose magnitudes differ by a factor `ratio`."""
 
     learner: str
     ratio: float

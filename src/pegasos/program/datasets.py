@@ -155,7 +155,7 @@ def _outline_of_large(source: str, options: ReadOptions, sure: bool = False) -> 
 
 
 def check_source(source: str) -> None:
-    """Refuse a misspelled named set, and a model file in the place of data."""
+    """Raise BadData for a misspelled named set, and for a model file given as data."""
     if source in SETS:
         return
     path = Path(source)
@@ -165,7 +165,7 @@ def check_source(source: str) -> None:
         raise BadData(f"{source!r} is neither a file, nor a folder, nor a named set; {known}")
     with contextlib.suppress(OSError):
         if path.is_file() and begins_like_model(path):
-            show = f"`pegasos show {shlex.quote(source)}` tells what it is"
+            show = f"`pegasos show {shlex.quote(source)}` describes it"
             raise BadData(f"{source} is a model file, not data; {show}.")
 
 

@@ -76,10 +76,10 @@ class Calibrated:
 def choose_calibration(
     scores: Array, codes: Array, own: Array | None = None, pairs: bool = False
 ) -> Calibrated:
-    """Fit the kind of calibration with the smallest cross-validated Brier score to these rows.
+    """Fit the calibration with the best cross-validated Brier score by the one-standard-error rule.
 
-    `own` are the model's own probabilities, if it has some. They are preferred to a sigmoid, and
-    this to isotonic regression, unless the Brier score is worse by more than a standard error.
+    Of the model's probabilities (`own`, None if it has none), a sigmoid and isotonic regression,
+    in this order, the first is chosen that is within one standard error of the best Brier score.
     """
     from pegasos.learners.calibration import ISOTONIC, SIGMOID, fit_calibration
 
@@ -146,7 +146,7 @@ def _class_counts(scores: Array, codes: Array, pairs: bool) -> Array:
 
 
 def carry_over(known: Any, fresh: Any, scores: Array, others: Array) -> None:
-    """Give calibration and threshold of one learner to another that was fitted to more rows.
+    """Copy calibration and threshold of one learner to another that was fitted to more rows.
 
     A linear map of each column, from the scores of both for the same rows, accounts for different
     scales: with few rows of a class and strong regularization scores may be nearly constant, and
@@ -166,7 +166,7 @@ def carry_over(known: Any, fresh: Any, scores: Array, others: Array) -> None:
 
 
 def reliability(p: Array, true: Array, bins: int = 10) -> list[tuple[float, float, int]]:
-    """Return mean probability, share of true rows, and count, for bins of equally many rows.
+    """Return mean probability, share of positive rows and count of bins of equal size.
 
     >>> reliability(np.array([0.1, 0.1, 0.9, 0.9]), np.array([False, False, True, False]), bins=2)
     [(0.1, 0.0, 2), (0.9, 0.5, 2)]
@@ -176,7 +176,7 @@ def reliability(p: Array, true: Array, bins: int = 10) -> list[tuple[float, floa
 
 
 def expected_calibration_error(bins: list[tuple[float, float, int]]) -> float:
-    """Return the mean distance of probabilities from shares over the rows of all bins."""
+    """Return the mean absolute difference of probability and share, weighted by bin size."""
     total = sum(rows for _, _, rows in bins)
     return sum(rows * abs(p - share) for p, share, rows in bins) / total
 

@@ -144,13 +144,13 @@ class FinishedSearch(CellSearch):
     # -- out-of-fold predictions -------------------------------------------------------------------
 
     def _predictor_scores(self, cell: int) -> tuple[Array, Array]:
-        """Return the tested rows, and the scores of a leading cell's predictors for them."""
+        """Return the tested rows, and the predictor scores of one of the best cells for them."""
         check_is_fitted(self, "cv_results_")
         parts = list(self._scores.get(cell, {}).values())
         if len(parts) < self.n_splits_ or len({values.shape[1] for _, values in parts}) != 1:
             raise ValueError(
-                f"the scores of cell {cell} were not kept in every fold: only those of leading "
-                "cells are."
+                f"the scores of cell {cell} were not kept in every fold: only the best ten cells "
+                "of each walk keep them."
             )
         # Of a row that was tested several times, take the scores of the last fold.
         tested, scores = (np.concatenate(each)[::-1] for each in zip(*parts, strict=True))
@@ -158,9 +158,9 @@ class FinishedSearch(CellSearch):
         return rows, scores[last]
 
     def out_of_fold_scores(self, cell: int) -> Array:
-        """Return out-of-fold decision values of a leading cell.
+        """Return out-of-fold decision values of one of the best cells.
 
-        Scores are kept of the best ten cells of each walk, and cannot be joined where training
+        Only the best ten cells of each walk keep scores. They cannot be joined if the training
         parts have different classes.
 
         Parameters
@@ -258,8 +258,8 @@ class FinishedSearch(CellSearch):
         found = self.out_of_fold_answers(self.best_index_, probable=probable)
         if wanted.kind.needs != LABELS and found.scores is None:
             raise ValueError(
-                "the scores of the choice were not kept in every fold, so its "
-                f"{wanted.name} is not known."
+                "the chosen cell has no out-of-fold scores in some fold, so its "
+                f"{wanted.name} is unknown."
             )
         return measured(wanted.settled(self._classes[self._truth]), found)
 

@@ -43,7 +43,7 @@ class Table:
         return Table(cells, problem, self._scorers, self._score_params, self._training)
 
     def extend(self, cells: list[Cell]) -> None:
-        """Append cells; their numbers continue those of the table."""
+        """Append cells, numbered from the end of the table."""
         self.cells += cells
         self._results += [[None] * self.folds for _ in cells]
 

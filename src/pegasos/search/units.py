@@ -83,7 +83,7 @@ class UnitRun:
 
 
 def run_together(runs: list[UnitRun]) -> list[UnitResult]:
-    """Advance the solvers of all units together, and record every cell at its stop."""
+    """Advance the solvers of all units together, and record the cells of each stop."""
     begin = time.perf_counter()
     for stop in sorted({stop for run in runs for stop in run.stops}):
         active = [run for run in runs if run.stops[-1] >= stop]

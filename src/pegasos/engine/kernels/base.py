@@ -68,7 +68,7 @@ class Kernel(ABC):
 
     @property
     def relative(self) -> bool:
-        """Whether its numbers depend on the rows that it is resolved for."""
+        """Whether the resolved parameters depend on X."""
         return False
 
     @abstractmethod
@@ -81,11 +81,11 @@ class Kernel(ABC):
         return True
 
     def rank(self, width: int) -> int | None:
-        """Return the number of features whose inner product it is; None if infinite or unknown."""
+        """Return the dimension of the feature space; None if it is infinite or unknown."""
         return None
 
     def resolve(self, X: Any) -> Self:
-        """Return a validated copy in which "scale" is replaced by the number that X suggests."""
+        """Return a validated copy in which "scale" is replaced by a number computed from X."""
         return dataclasses.replace(self)
 
     def check_range(self, X: Any) -> None:
@@ -138,7 +138,7 @@ class Kernel(ABC):
         return values
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name, as scikit-learn asks for them."""
+        """Return the parameters by name, as `get_params` of scikit-learn does."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     def set_params(self, **params: Any) -> Self:
@@ -180,7 +180,7 @@ class DistanceKernel(Kernel):
     @staticmethod
     @abstractmethod
     def suggest(n_features: int, variance: float) -> float:
-        """Return the width for data of so many features and this variance of all numbers."""
+        """Return the default width, from the number of features and the variance of X."""
 
     def resolve(self, X: Any) -> Self:
         """Return a validated copy whose width is a number."""
@@ -223,7 +223,7 @@ def is_number(value: Any) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """Return a number of Python's own for one of NumPy's."""
+    """Convert a NumPy number to a Python number."""
     return value.item() if isinstance(value, np.generic) else value
 
 

@@ -215,7 +215,7 @@ def _fill(
 
 
 class Near(NamedTuple):
-    """Places of the pairs of a tile that are computed once more."""
+    """Positions in a tile of pairs that are recomputed by differences, for accuracy."""
 
     rows: Places
     columns: Places
@@ -249,7 +249,7 @@ def _find_near(
     rows: Places,
     columns: Places,
 ) -> None:
-    """Find the places of the near pairs that were counted."""
+    """Write the positions of the near pairs to `rows` and `columns`."""
     place = 0
     for i in range(squares.shape[0]):
         end, row, own_bound, j = place + counts[i], squares[i], bound * a_norms[i], 0
@@ -290,7 +290,7 @@ def _fill_by_differences(x: Any, z: Any, near: Near, out: Array) -> None:
 
 
 def _direct(x: Any, z: Any, metric: str) -> NDArray[np.float64]:
-    """Return distances by differences, number by number (SciPy is loaded when it is needed)."""
+    """Return distances computed from elementwise differences (SciPy is imported on use)."""
     from scipy.spatial.distance import cdist
 
     return np.asarray(cdist(x, z, metric))

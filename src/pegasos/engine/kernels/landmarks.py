@@ -36,7 +36,7 @@ PILOT = 500
 
 
 def choose(kernel: Kernel, X: Any, count: int, selection: str, seed: int) -> Array:
-    """Return min(count, rows) places of landmarks among the rows of X, for a resolved kernel."""
+    """Return the positions of min(count, rows) landmarks in X, for a resolved kernel."""
     generator = np.random.default_rng(seed)
     sample = generator.permutation(X.shape[0])[: max(SAMPLE, count)]
     if selection == "uniform" or count >= len(sample):

@@ -252,7 +252,7 @@ METHODS = (
 
 
 def choose_method(problem: Problem) -> Method:
-    """Return the first method of the table that applies and is chosen for such a problem."""
+    """Return the first method of `METHODS` whose conditions the problem meets."""
     for method in METHODS:
         if method.applies_to.holds(problem) and method.chosen_for.holds(problem):
             return method
@@ -265,7 +265,7 @@ def find_method(name: str) -> Method:
 
 
 def describe_methods() -> str:
-    """Return the table in Markdown."""
+    """Return the table of methods in Markdown."""
     head = ["method", "applies to", "chosen for", "epochs of coordinate ascent first", "fallback"]
     rows = [
         [m.name, m.applies_to.text, m.chosen_for.text, m.epochs.text, m.fallback or ""]

@@ -69,7 +69,7 @@ class DualAscent(EpochSolver):
         return self.relative.reshape(-1)
 
     def prepare(self) -> None:
-        """Solve predictors that skip epochs; resume those that were solved only to be read."""
+        """Solve predictors that skip epochs; resume those solved early only to report results."""
         if self._provisional:
             self._resume_provisional()
         if self._prepared:
@@ -257,7 +257,7 @@ class DualAscent(EpochSolver):
         self.done.reshape(-1)[members] = True
 
     def _resume_provisional(self) -> None:
-        """Resume epochs of predictors that were solved only to be read."""
+        """Resume epochs of predictors that were solved early only to report results."""
         for member in self._provisional:
             del self.solved[member]
         self.done.reshape(-1)[list(self._provisional)] = False
@@ -266,7 +266,7 @@ class DualAscent(EpochSolver):
         self._freeze_finished()
 
     def _all_rows(self, vector: Array) -> Array:
-        """Return coefficients of all rows, zero outside the training rows, or weights as given."""
+        """Expand dual coefficients to all rows, with zeros elsewhere; return weights unchanged."""
         if not self.walk.rows.dual or len(vector) == self.walk.rows.count:
             return vector
         spread = np.zeros(self.walk.rows.count)
@@ -274,7 +274,7 @@ class DualAscent(EpochSolver):
         return spread
 
     def _finish_members(self, reached: Array) -> None:
-        """Mark predictors that have reached tol; copy those whose column others still change."""
+        """Mark predictors that have reached tol; copy them if their shared column still changes."""
         new = reached & ~self.done
         self.done |= reached
         if not new.any():
@@ -290,7 +290,7 @@ class DualAscent(EpochSolver):
                 self._snapshots[int(row * len(self.lams) + number)] = own
 
     def _freeze_finished(self) -> None:
-        """Freeze columns of which all λ are done."""
+        """Freeze columns whose predictors have all reached tol."""
         frozen = np.ones(self.walk.active, dtype=bool)
         if not self.done.all():
             frozen[self.walk.column_of()[~self.done]] = False

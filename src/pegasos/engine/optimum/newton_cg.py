@@ -142,7 +142,7 @@ class KernelSpace:
         ]
 
     def scores(self, point: Point) -> Array:
-        """Return the scores of a point."""
+        """Return the scores of all rows at a point."""
         return point.image
 
 
@@ -191,7 +191,7 @@ class WeightSpace:
         return found
 
     def scores(self, point: Point) -> Array:
-        """Return the scores of a point."""
+        """Return the scores of all rows at a point."""
         check_interruption()
         w = point.vector
         scores = self._rows.scores_of(w[None, : self.width])[0]

@@ -193,6 +193,6 @@ class PairAscent(Solver):
 
 
 def _summary(optimum: Optimum) -> Optimum:
-    """Drop the arrays of an optimum: predictors are kept elsewhere."""
+    """Return a copy without arrays: a `PairResult` already holds the predictors."""
     none = np.empty(0)
     return replace(optimum, vector=none, dual=none, scores=None, history=())

@@ -47,7 +47,7 @@ class DualRows:
 class SharedDistances:
     """Distances (or inner products) between a block of drawn rows and all rows.
 
-    Kernels that are trained in step share them.
+    Kernels that are trained together share one instance.
     """
 
     def __init__(self, pairs: Pairs) -> None:
@@ -56,7 +56,7 @@ class SharedDistances:
         self._values: Array = np.empty((0, pairs.shape[1]), dtype=pairs.dtype)
 
     def block(self, index: Array) -> Array:
-        """Return values between X[index] and all rows; the last block is kept."""
+        """Return the values between X[index] and all rows; the last block is cached."""
         if not np.array_equal(index, self._index):
             if len(self._values) != len(index):
                 self._values = np.empty((len(index), self.pairs.shape[1]), dtype=self.pairs.dtype)

@@ -153,7 +153,7 @@ class EpochSolver(Solver):
         return range(self.epoch + 1, stop + 1)
 
     def steps_at(self, stop: int) -> int:
-        """Return the steps of so many epochs."""
+        """Return the number of steps in `stop` epochs."""
         return stop * self.m
 
     def advance(self, stop: int) -> None:

@@ -298,7 +298,7 @@ class Walk:
         return taken
 
     def save(self) -> dict[str, Any]:
-        """Return the state with which a later walk continues (in the primal, on any rows)."""
+        """Return the state for `resume`; in the primal it may continue on other rows."""
         vectors, bias = self.vectors()
         state, active = self._state, self.active
         frozen = self._columns.frozen[:active].copy()
@@ -383,5 +383,5 @@ class Walk:
             self._done = self._size = 0
 
     def freeze(self, frozen: Array) -> None:
-        """Freeze the columns of this mask; draws change only the others."""
+        """Freeze the columns of a mask: later steps change only the others."""
         self._columns.frozen[: self.active] = frozen

@@ -1,4 +1,4 @@
-"""Describe a table: the options, the work and the view of `pegasos describe`."""
+"""Describe a table: options, computation and output of `pegasos describe`."""
 
 from __future__ import annotations
 

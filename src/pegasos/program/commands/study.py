@@ -63,7 +63,7 @@ def _write_new(file: str | None, data: str | None) -> None:
     from pegasos.studies.template import make_template
 
     if file is None or data is None:
-        raise UsageError("write `pegasos study new mine.py --data my.csv`.")
+        raise UsageError("new needs a file and --data: `pegasos study new mine.py --data my.csv`.")
     path = Path(file)
     if path.exists():
         raise UsageError(f"{file} exists already; give another name or remove it first.")

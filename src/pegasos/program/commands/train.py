@@ -1,4 +1,4 @@
-"""Train one model: the options, the work and the view of `pegasos train`."""
+"""Train one model: options, computation and output of `pegasos train`."""
 
 from __future__ import annotations
 

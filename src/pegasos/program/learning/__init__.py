@@ -9,7 +9,7 @@ from pegasos.program.terminal.options import ReadingOptions, RunningOptions
 
 
 def open_table(data: str, reading: ReadingOptions, running: RunningOptions) -> TrainingTable:
-    """Return the rows of a file or named set, in memory if they fit into it."""
+    """Open a file or named set: in memory if it fits, else read in passes."""
     found = load_or_outline(data, reading, running.memory)
     if isinstance(found, Outline):
         from pegasos.program.learning.passes import TableInPasses

@@ -69,7 +69,7 @@ def cluster_of(options: ClusterOptions, memory: str | None = None) -> Iterator[C
 
 @contextlib.contextmanager
 def _client(options: ClusterOptions) -> Iterator[Any]:
-    """Connect, after starting local processes if wanted; both end with the block."""
+    """Connect, after starting local processes if requested; close both on exit."""
     from distributed import Client, LocalCluster
 
     with contextlib.ExitStack() as stack:

@@ -67,7 +67,7 @@ class TableInMemory(TrainingTable):
         return Learned(recipe.estimator, errors, known, len(rows), len(rows), figures)
 
     def finish(self, choice: Choice) -> Learned:
-        """Return the choice, refitted on all rows if wanted, and its errors without test rows."""
+        """Compute the errors of the chosen model, then refit it on all rows if requested."""
         search = choice.search
         errors, figures = self._judged(search.best_estimator_, choice.metric)
         model, rows = self._refitted(choice)
@@ -98,10 +98,10 @@ class TableInMemory(TrainingTable):
         return errors, figures
 
     def _refitted(self, choice: Choice) -> tuple[Any, Array]:
-        """Return the model to keep and its rows: all of them, if wanted and time allows.
+        """Return the final model and its rows, refitted on all rows if requested and in time.
 
-        Test rows of a class that no training row has are left out: calibration and threshold are
-        those of the other classes.
+        Test rows of a class without training rows are left out, because calibration and threshold
+        were fitted without that class.
         """
         best, split = choice.search.best_estimator_, self.split
         late = choice.search.refit_rows_ < len(split.train)  # time was up before
@@ -128,7 +128,7 @@ class TableInMemory(TrainingTable):
 
 
 def carry_decisions(before: Any, after: Any, rows: Dataset) -> None:
-    """Give a refitted model the calibration and threshold that were fitted to scores before."""
+    """Copy calibration and threshold to a refitted model, adjusted to its scores on `rows`."""
     both = before, after
     learners = (anatomy(each, fitted=True).learner for each in both)
     carry_over(*learners, *(predictor_scores(each, rows) for each in both))

@@ -124,7 +124,7 @@ class TableInPasses(StreamedTable, TrainingTable):
         return Learned(best, errors, known, len(rows), len(rows), whole=whole)
 
     def _from_sample(self, choice: Choice, setting: Setting, model: str) -> Learned:
-        """Prepare all rows, choose λ for them, count errors, and refit on all rows if wanted."""
+        """Prepare all rows, choose λ for them, count errors, and refit on all rows if requested."""
         share = len(choice.rows) / self.training_rows
         assert setting.lam is not None  # both models that learn in passes have one
         nystroem = _landmarks(self.running, setting)

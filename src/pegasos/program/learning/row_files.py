@@ -123,13 +123,13 @@ def spans(files: Sequence[RowFile], rows: int) -> list[tuple[RowFile, slice]]:
 
 
 def bytes_of_rows(rows: float, numbers: float, is_sparse: bool) -> float:
-    """Return the size of rows with so many stored numbers."""
+    """Return the size in bytes of rows with `numbers` stored values."""
     return _OTHER_BYTES * rows + (8 * (rows + numbers) if is_sparse else 4 * numbers)
 
 
 @contextlib.contextmanager
 def workplace(needed: int) -> Iterator[Path]:
-    """Create a temporary folder with room for so many bytes, and remove it in any case."""
+    """Create a temporary folder with room for `needed` bytes, and remove it on exit."""
     with temporary_folder() as folder:
         free = shutil.disk_usage(folder).free
         if needed + _SPARED_BYTES > free:

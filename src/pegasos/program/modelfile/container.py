@@ -166,7 +166,7 @@ def _kind_of(beginning: bytes) -> str:
 
 
 def begins_like_model(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file begins with the length of a header and the JSON of one."""
+    """Return whether a file begins like a safetensors file: a header length, then JSON."""
     with open(path, "rb") as file:
         beginning = file.read(9)
     length = int.from_bytes(beginning[:8], "little")

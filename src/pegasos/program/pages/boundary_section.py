@@ -171,7 +171,7 @@ def boundary_chart(edge: Boundary, names: list[str]) -> Spec:
 
 
 def fields(edge: Boundary) -> tuple[Array, Array]:
-    """Return for each pixel the place of the leading class in `codes`, and its lead.
+    """Return for each pixel the index of the leading class in `codes`, and its lead.
 
     Of two classes the lead is the absolute score.
     """

@@ -199,7 +199,7 @@ def axes_of(points: list[Point]) -> list[Axis]:
 
 
 def view(axes: list[Axis]) -> tuple[Axis, Axis]:
-    """Return the axes across and down: λ down, unless that means many columns."""
+    """Return the horizontal and vertical axes of a heatmap: λ is vertical if it fits."""
     down, across, *_ = [*axes, NO_AXIS, NO_AXIS]
     if len(across.values) > max(8, len(down.values)):
         return down, across

@@ -64,7 +64,7 @@ class LabeledRows:
         return 1 + (row if self.positions is None else int(self.positions[row]))
 
     def numbers(self, rows: Array) -> tuple[Array, list[int]]:
-        """Return the numeric columns of some rows as float64, and the places of these columns.
+        """Return the numeric columns of some rows as float64, and the positions of these columns.
 
         Missing values are filled with the mean.
         """
@@ -180,5 +180,5 @@ def dense(part: Any) -> Array:
 
 
 def sample(count: int, most: int) -> Array:
-    """Return the places of at most `most` of `count` rows, sorted."""
+    """Return the sorted positions of a random sample of at most `most` of `count` rows."""
     return np.sort(np.random.default_rng(0).permutation(count)[:most])

@@ -96,7 +96,7 @@ def _certificates(estimator: Any, learner: Any) -> list[Block]:
 
 
 def curve_chart(rows: Rows, x: str, y: str) -> Spec:
-    """Return a number against steps or epochs, with its lower bound (dashed) if there is one."""
+    """Return a line chart of `y` by step or epoch, with its lower bound (dashed) if present."""
     axis = {"format": "~s", "tickCount": 6, "tickMinStep": 1}
     across = {"x": number("x", title=x, scale={"nice": False}, axis=axis)}
     values = [row["y"] for row in rows]

@@ -345,5 +345,5 @@ def _rates(thing: Any, X: Any, y: Any) -> dict[str, Any]:
         raise ValueError("give rows X, y on which the model is evaluated.")
     found = search_rates(thing, getattr(thing, "threshold_", None))
     if found is None:
-        raise ValueError("the scores of the choice were not kept in every fold: give rows X, y.")
+        raise ValueError("the search lacks scores of some fold: give rows X, y to evaluate.")
     return found

@@ -93,7 +93,7 @@ def word(field: str, order: str | None = None, **more: Any) -> Spec:
 
 
 def either(test: str, yes: Any, no: Any) -> Spec:
-    """Return a channel with one value where a test of the row holds, and else another."""
+    """Return a channel whose value depends on a test of the row."""
     return {"condition": {"test": test, "value": yes}, "value": no}
 
 
@@ -108,7 +108,7 @@ def tooltip(**titles: str | tuple[str, str]) -> list[Spec]:
 
 
 def shade(value: float, scale: Spec) -> float:
-    """Return the place of a value on a color scale of viridis, 0 bright and 1 dark."""
+    """Return the position of a value on a viridis scale: 0 is bright, 1 is dark."""
     low, high = scale["domain"]
     if scale["type"] == "log":
         share = math.log(value / low) / math.log(high / low)
@@ -118,7 +118,7 @@ def shade(value: float, scale: Spec) -> float:
 
 
 def mark(kind: str, encoding: Spec, **more: Any) -> Spec:
-    """Return a layer of points, lines, bars, ... at the places of an encoding."""
+    """Return a layer of marks (points, lines, bars, ...) with an encoding."""
     return {"mark": {"type": kind, **more}, "encoding": encoding}
 
 

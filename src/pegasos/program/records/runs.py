@@ -38,7 +38,7 @@ class ErrorCount:
 
     @classmethod
     def of(cls, y: Any, predicted: Any, usual: Any = None) -> ErrorCount:
-        """Compare labels with predictions of any type.
+        """Return the error count of predictions of any type.
 
         `usual` is the most frequent class of the training rows.
         """
@@ -69,9 +69,9 @@ class Confusion:
     def of_codes(
         cls, y: Any, predicted: Any, names: dict[str, int], known: int, rows: str
     ) -> Confusion:
-        """Compare class codes.
+        """Return the confusion matrix of true and predicted class codes.
 
-        The first `known` codes are the model's classes, and `names` maps all names to codes.
+        `names` maps class names to codes, of which the first `known` are the model's classes.
         """
         present, size = set(np.unique(y).tolist()), len(names)
         others = (name for name, code in names.items() if code >= known and code in present)

@@ -15,7 +15,7 @@ LABEL_NAMES = ("y", "label", "target", "class")
 
 @dataclass(frozen=True)
 class Roles:
-    """Positions of columns."""
+    """Positions of a table's columns by role: features, label, group and weight."""
 
     features: list[int]
     label: int | None = None

@@ -129,7 +129,7 @@ class Dataset:
         return is_frame(self.X)
 
     def at(self, row: int) -> str:
-        """Return the place of a row for messages."""
+        """Return the file and the line or row number of a row, for messages."""
         with contextlib.suppress(OSError):  # the file may no longer exist
             if self.where is not None:
                 return f"{self.name}, {self.where(row)}"

@@ -74,7 +74,7 @@ def day(days: float) -> str:
 
 
 def _parse(words: pl.Series, pattern: str, order: str) -> pl.Series:
-    """Return the days of text that fits; `order` names the first three groups of the pattern."""
+    """Return the days of texts that match; `order` names the pattern's first three groups."""
     groups = words.str.extract_groups(pattern).struct.unnest().get_columns()
     date = dict(zip(order, (each.cast(pl.Int64, strict=False) for each in groups[:3]), strict=True))
     hours, minutes, seconds, zone_hours, zone_minutes = (
@@ -87,6 +87,6 @@ def _parse(words: pl.Series, pattern: str, order: str) -> pl.Series:
 
 
 def _days(year: pl.Series, month: pl.Series, day: pl.Series) -> pl.Series:
-    """Return days; null for dates that do not exist."""
+    """Return days since 1970-01-01; null for dates that do not exist."""
     texts = year.cast(pl.String) + "-" + month.cast(pl.String) + "-" + day.cast(pl.String)
     return texts.str.to_date("%Y-%m-%d", strict=False).cast(pl.Int32).cast(pl.Float64)

@@ -119,7 +119,7 @@ def describe_blocks(
 
 
 class Describer:
-    """Description of a table in the making."""
+    """Accumulator of the statistics of a table that is read in blocks."""
 
     def __init__(self, columns: list[Column], memory: float | None = None) -> None:
         rows = hashes = words = self._most_labels = math.inf
@@ -137,7 +137,7 @@ class Describer:
         self._lowest = 1
 
     def see(self, block: Dataset) -> None:
-        """Add rows."""
+        """Add a block of rows to the statistics."""
         X, gaps = block.X, np.zeros(len(block), bool)
         for place, words in self.words.items():
             series = X.to_series(place)
@@ -225,7 +225,7 @@ class Describer:
         found.baseline_error = 1 - found.largest_share
 
     def _features(self, columns: list[Column]) -> list[Feature]:
-        """Return what is exact of each column."""
+        """Return the exact statistics of each column."""
         moments, found, at = self.moments, [], 0
         for place, column in enumerate(columns):
             if words := self.words.get(place):
@@ -368,7 +368,7 @@ def _columns(X: Any, features: list[Feature], outlier: float) -> Iterator[tuple[
 def _measure(feature: Feature, values: Array, mostly_zero: bool, outlier: float) -> Array:
     """Set the quartiles of a column, and return which values are outliers.
 
-    Zeros beside the values are three quarters of a column that is mostly zero.
+    If `mostly_zero`, `values` lacks the zeros, which are at least three quarters of the column.
     """
     mean, std, low, high = feature.mean, feature.std, feature.min, feature.max
     assert mean is not None and std is not None and low is not None and high is not None

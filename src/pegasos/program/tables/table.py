@@ -45,7 +45,7 @@ class Block:
         return self.frame.height if self.array is None else int(self.array.shape[0])
 
     def where(self, row: int) -> str:
-        """Return the place of a row."""
+        """Return the location of a row, for messages."""
         return self.place(row) + self.of
 
 
@@ -158,7 +158,7 @@ class Table:
         raise BadData(f"{name} {differs}, unlike {first}: {rule}. {REMEDY}")
 
     def where(self, row: int) -> str:
-        """Return the place of a row for a message; the files are read again to find it."""
+        """Return the location of a row for a message; the files are read again to find it."""
         for block in self.blocks([0] if self.names else []):
             if row < len(block):
                 return block.where(row)
@@ -185,5 +185,5 @@ def decoding(name: str, decoder: str) -> Iterator[None]:
 
 
 def row_after(start: int, row: int) -> str:
-    """Return the place of a row of a block that begins with row `start`."""
+    """Return the location of a row of a block that begins with row `start`."""
     return f"row {start + row + 1}"

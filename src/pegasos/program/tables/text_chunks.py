@@ -65,7 +65,7 @@ def chunks(
 
 
 def _utf8(source: Source, encoding: str | None, amount: int, most: int | None) -> Iterator[bytes]:
-    """Yield the file as UTF-8 without byte order mark; refuse bytes that text does not have."""
+    """Yield the file as UTF-8 without byte order mark; raise BadData if it is not text."""
     is_utf16 = source.head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     name = encoding or ("utf-16" if is_utf16 else "utf-8")
     try:

@@ -198,7 +198,7 @@ class SetPredictor:
         return np.asarray(after - before)
 
     def _least_gain(self, count: int) -> float:
-        """Return the smallest gain of a pair step in a set of so many rows."""
+        """Return the smallest gain of a pair step in a set of the given size."""
         share = SHARE_OF_GAP * (self._primal - self._bound) / count
         return min(share, SHARE_OF_GAIN * float(self._gains.max(initial=0.0)))
 

@@ -119,7 +119,7 @@ class WarmStart:
 
 
 def sample_start(optimum: Optimum, rows: int, intercept: Intercept) -> WarmStart:
-    """Return a warm start at the optimum of a sample of so many rows."""
+    """Return a warm start at the optimum of a sample of the given size."""
     error = min(START_ERROR, SAMPLE_ERROR * len(optimum.vector) / rows)
     return WarmStart(with_bias(optimum, intercept), optimum.primal, error)
 

@@ -79,7 +79,7 @@ def _check(job: TuneJob) -> None:
 
 
 def _decide(search: Any, aim: Aim | None) -> tuple[CalibrationRecord | None, Threshold | None]:
-    """Calibrate the choice, and choose its threshold if wanted, by its out-of-fold scores."""
+    """Calibrate the chosen model on out-of-fold scores; choose its threshold if requested."""
     calibration = None
     try:
         _, codes = search.out_of_fold_scores_and_codes()
@@ -150,7 +150,7 @@ def _make_record(
 
 
 def _card_facts(record: TuneRecord, choice: Choice) -> dict[str, Any]:
-    """Return what the card of the saved model says of the choice."""
+    """Return the facts on the chosen setting for the card of the saved model."""
     costs = () if choice.metric is None else choice.metric.costs
     names = ("metric", "positive", "figures", "honest", "seconds", "threshold")
     return {name: getattr(record, name) for name in names} | {
