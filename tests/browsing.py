@@ -1,4 +1,4 @@
-"""What the tests of pages do with the browser of conftest.py."""
+"""Helpers for tests of pages in the browser of conftest.py."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def open_page(
     dark: bool = False,
     address: str = "",
 ) -> None:
-    """Open a page from disk, in a window of this size; what it logs and asks for begins here."""
+    """Open a page from disk in a window of the given size, and record its log and requests."""
     size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
     scheme = {"features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
@@ -26,7 +26,7 @@ def open_page(
 
 
 def until(browser: Any, script: str, seconds: float = 10.0) -> Any:
-    """Wait until a script answers something true."""
+    """Wait until a script returns a true value."""
     end = time.monotonic() + seconds
     while not (answer := browser.execute_script(script)):
         if time.monotonic() > end:

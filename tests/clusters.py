@@ -1,4 +1,4 @@
-"""Helpers of the tests on real clusters; the session's cluster is in conftest.py."""
+"""Helpers for tests on real clusters; the cluster of the session is in conftest.py."""
 
 from __future__ import annotations
 

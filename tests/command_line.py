@@ -1,4 +1,4 @@
-"""The command line inside the tests' own process, and small tables to use it on."""
+"""Run the command line inside the test process, and small tables to run it on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CITIES = ("oslo", "bergen", "trondheim")
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command answered: exit code, results and messages."""
+    """Result of a command: exit code, results and messages."""
 
     code: int
     out: str
@@ -31,7 +31,7 @@ class Answer:
 
 
 def call(*arguments: object) -> Answer:
-    """Run a command as the program would, and catch all it says."""
+    """Run a command as the program does, and capture its output."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = app.run([str(each) for each in arguments])
@@ -40,14 +40,14 @@ def call(*arguments: object) -> Answer:
 
 
 def fine(*arguments: object) -> Answer:
-    """The same where nothing may go wrong."""
+    """Run a command that must succeed, and return its output."""
     answer = call(*arguments)
     assert answer.code == 0, answer.err
     return answer
 
 
 def numbers(rows: int = 150, seed: int = 0) -> pl.DataFrame:
-    """Three numbers that fit in float32 as they are written, and two classes of words; one in ten rows is mislabelled."""
+    """Return three float32 features and two text classes; one row in ten is mislabelled."""
     random = np.random.default_rng(seed)
     X = random.integers(-400, 400, size=(rows, 3)) / 128
     wrong = random.random(rows) < 0.1
@@ -56,7 +56,7 @@ def numbers(rows: int = 150, seed: int = 0) -> pl.DataFrame:
 
 
 def messy(rows: int = 150, seed: int = 0) -> pl.DataFrame:
-    """Numbers with gaps, words, three classes."""
+    """Return numbers with gaps, text, and three classes."""
     random = np.random.default_rng(seed)
     kind = random.integers(3, size=rows)
     length = np.round(random.normal(kind, 0.5), 3)
@@ -76,6 +76,6 @@ def messy(rows: int = 150, seed: int = 0) -> pl.DataFrame:
 
 
 def written(frame: pl.DataFrame, path: Path) -> Path:
-    """A table as a file of CSV or Parquet."""
+    """Write a table as a CSV or Parquet file."""
     frame.write_parquet(path) if path.suffix == ".parquet" else frame.write_csv(path)
     return path

@@ -1,6 +1,6 @@
-"""Hypothesis looks at the same cases in every run of the suite: a test that fails by chance teaches people to ignore tests.
+"""Fixtures, and a fixed set of hypothesis examples for every run of the suite.
 
-`HYPOTHESIS_PROFILE=explore make tests` looks at new ones; what it finds becomes an explicit example.
+`HYPOTHESIS_PROFILE=explore make tests` draws new examples; a failure becomes an explicit one.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Processes that run tests side by side share the cores: more threads of BLAS than that wait for each other at full speed.
+    """Limit BLAS threads where several test processes share the cores.
 
-    Set before these processes start (they load BLAS early). Tests that want two threads say so (threadpool_limits).
+    The limit is set before worker processes start, because they load BLAS early. Tests that
+    need two threads ask for them with threadpool_limits.
     """
     processes = getattr(config.option, "numprocesses", None) or 1
     if processes > 1:
@@ -47,14 +48,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """One browser for all tests of pages: it takes longer to start than most of them."""
+    """Put tests of pages into one group, because browsers start more slowly than most of them."""
     if "browser" in getattr(item, "fixturenames", ()):
         item.add_marker(pytest.mark.xdist_group("browser"))
 
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[LocalCluster]:
-    """Three workers for all tests of the group "dask"; who takes some away gives them back."""
+    """Start three workers for tests of the group "dask"; tests that remove workers restore them."""
     from clusters import start_cluster
 
     with start_cluster(3) as made:
@@ -71,7 +72,7 @@ def client(cluster: LocalCluster) -> Iterator[Client]:
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory):
-    """A real browser: headless Chromium. Tests that need it are skipped where it or its driver is not installed."""
+    """Start headless Chromium, or skip where it or its driver is not installed."""
     pytest.importorskip("selenium", reason="the browser tests need selenium: pip install selenium")
     from selenium.webdriver import Chrome, ChromeOptions
     from selenium.webdriver.chrome.service import Service
@@ -105,7 +106,7 @@ def browser(tmp_path_factory):
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder to be in, and one for temporary files, which must be empty in the end."""
+    """Change to an empty folder, with a temporary folder that must be empty at the end."""
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     monkeypatch.chdir(tmp_path)

@@ -1,7 +1,7 @@
-"""Damaged and hostile files against the readers: each must end in a dataset or in BadData, in little time and memory; and some go
-through the commands, too, which must answer with finite numbers or say what is wrong, without an internal error.
+"""Fuzz the readers: each damaged file gives a dataset or BadData within limits.
 
-By hand: python -m tests.fuzz_data --count 10000 --seed 0
+Some files also go through the commands, which must print finite numbers or an error, never an
+internal one. Run more: python -m tests.fuzz_data --count 10000 --seed 0
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def seeds(folder: Path) -> dict[str, bytes]:
 
 
 def mutated(data: bytes, chance: random.Random, other: bytes) -> bytes:
-    """One to four accidents."""
+    """Return a file with one to four mutations."""
     found = bytearray(data)
     for _ in range(chance.choice((1, 1, 1, 2, 4))):
         size = max(1, len(found))
@@ -131,7 +131,7 @@ def mutated(data: bytes, chance: random.Random, other: bytes) -> bytes:
 
 
 def inside(name: str, data: bytes, chance: random.Random, other: bytes) -> bytes:
-    """Accidents that packing or archives do not notice: what is inside is changed, and packed again."""
+    """Return an archive whose members are mutated and packed again."""
     if name.endswith((".gz", ".bz2")):
         packer = gzip if name.endswith(".gz") else bz2
         return packer.compress(mutated(packer.decompress(data), chance, other))
@@ -184,7 +184,7 @@ def inside(name: str, data: bytes, chance: random.Random, other: bytes) -> bytes
 
 
 def through_commands(path: Path, folder: Path) -> None:
-    """Describe a file, fit a model to it, and let this and one of other rows predict it."""
+    """Describe a file, train on it, and predict it and another one."""
     model, known = folder / "own.model", folder / "known.model"
     command("describe", path)
     learned, _ = command("train", path, "-m", "perceptron", "--epochs", 1, "-o", model)
@@ -197,7 +197,7 @@ def through_commands(path: Path, folder: Path) -> None:
 
 
 def command(*arguments: object) -> tuple[int, str]:
-    """A command in this process: its exit code, which tells of bad data or of a bad option at most, and what it answered."""
+    """Run a command in this process; return its exit code and output."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = app.run([str(each) for each in arguments])
@@ -208,7 +208,7 @@ def command(*arguments: object) -> tuple[int, str]:
 
 
 class Report:
-    """What happened, and what should not have."""
+    """Counts of outcomes, and failures."""
 
     def __init__(self) -> None:
         self.outcomes: Counter[str] = Counter()
@@ -217,7 +217,7 @@ class Report:
         self.start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
     def case(self, name: str, path: Path, streamed: bool, commands: Path | None = None) -> None:
-        """Read a file; with a folder for results also through the commands."""
+        """Read one file; with a folder for results also run the commands."""
         began = time.perf_counter()
         kind = name.partition(" ")[0]
         faulthandler.dump_traceback_later(

@@ -1,6 +1,6 @@
-"""Changed records in the folder of a run: `report` must write a page of them or say that they are damaged.
+"""Fuzz the records of a run: `report` writes a page or says that they are damaged.
 
-By hand, from the project's folder: python tests/fuzz_records.py --count 2000 --seed 0
+Run more from the project's folder: python tests/fuzz_records.py --count 2000 --seed 0
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RECORDS = ("report.json", "summary.json")
 
 
 def seeds(folder: Path) -> list[tuple[str, Any]]:
-    """The records of small runs, each with its name."""
+    """Return the records of small runs by name."""
     found = []
     for number, (table, options) in enumerate(RUNS):
         data, run = written(table, folder / "table.csv"), folder / f"run-{number}"
@@ -37,7 +37,7 @@ def seeds(folder: Path) -> list[tuple[str, Any]]:
 
 
 def outcome(name: str, record: Any, folder: Path) -> str:
-    """What `report` answers to one record alone in a folder."""
+    """Return the result of `report` on a folder with one record."""
     run = folder / "changed"
     run.mkdir(exist_ok=True)
     for each in run.iterdir():
@@ -55,7 +55,7 @@ def outcome(name: str, record: Any, folder: Path) -> str:
 
 
 def run(count: int, seed: int, folder: Path) -> tuple[dict[str, int], list[str]]:
-    """Outcomes by their kind, and what failed."""
+    """Return counts of outcomes, and failures."""
     random, records = np.random.default_rng(seed), seeds(folder)
     outcomes: collections.Counter[str] = collections.Counter()
     failures = []

@@ -1,4 +1,4 @@
-"""Hostile files: sizes that lie, archives that swell, binary data as text."""
+"""Hostile files: false sizes, decompression bombs, binary data as text."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def hdf5_bytes(fill: Callable[[h5py.File], object], folder: Path) -> bytes:
 
 
 def _lying(shape: str, dtype: str = "<f8") -> bytes:
-    """An npz whose X claims a shape that it does not have."""
+    """Return an npz file whose X declares a false shape."""
     header = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}"
     text = header.ljust(117) + "\n"
     buffer = io.BytesIO()

@@ -1,4 +1,4 @@
-"""Tests of scikit-learn that fail with our learners, and why: tests/sklearn_suites.py reads it."""
+"""List tests of scikit-learn that fail with our learners, with reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of methods: documented as it is, closed for losses that no method solves, with fallbacks that exist."""
+"""Test the table of methods: documented, closed for unknown losses, with existing fallbacks."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_loss_without_a_method_is_refused() -> None:
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 def test_a_fallback_solves_what_a_method_leaves(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The optimum names the method that succeeded, and keeps the better of both."""
+    """The optimum names the method that succeeded, and keeps the better of both points."""
     problem = small_problem(loss)
     y = np.where(problem.rows.X[:, 0] > 0, 1.0, -1.0)
     targets = [Target(y, np.full(40, 1.0)), Target(-y, np.full(40, 1.0))]

@@ -1,4 +1,4 @@
-"""Distances and inner products against sums written out in float64."""
+"""Test distances and inner products against sums written out in float64."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ EVERYTHING = slice(None)
 
 
 def exact(measure, X, Z):
-    """The measure by its definition, in float64, with all differences at once."""
+    """Compute the measure from its definition, in float64."""
     x, z = (np.asarray(M.toarray() if sparse.issparse(M) else M, dtype=np.float64) for M in (X, Z))
     if measure == "inner":
         return (x[:, None, :] * z[None, :, :]).sum(axis=2)
@@ -37,7 +37,7 @@ def exact(measure, X, Z):
 
 
 def nothing(tile):
-    """Leave the values as they are."""
+    """Return the values unchanged."""
 
 
 def stored(X, storage):
@@ -52,7 +52,7 @@ dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 @st.composite
 def matrices(draw):
-    """Two matrices of one width, sparse or dense in their numbers, with equal rows among them."""
+    """Draw two matrices of the same width, sparse or dense, with some equal rows."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     features = draw(st.integers(1, 20))
     density = draw(st.sampled_from([0.02, 0.3, 1.0]))
@@ -117,7 +117,7 @@ def test_a_row_has_distance_zero_to_itself(storage, dtype):
 
 
 def near_rows(rng, n_features):
-    """Pairs of rows whose differences are 1e-6 to 1e-1 of their size."""
+    """Return pairs of rows whose differences are 1e-6 to 1e-1 of their size."""
     X = np.repeat(rng.normal(size=(40, n_features)), 2, axis=0)
     X[1::2] += rng.normal(size=(40, n_features)) * 10 ** rng.uniform(-6, -1, size=(40, 1))
     return X

@@ -1,4 +1,4 @@
-"""Draws are a pure function of kind, m, seed, stream and position."""
+"""Test that draws are a pure function of kind, m, seed, stream and position."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_in_order_is_in_order() -> None:
 @given(st.integers(20, 60), SEEDS)
 @settings(deadline=None, max_examples=30)
 def test_permutations_are_renewed_or_kept(m: int, seed: int) -> None:
-    """20 examples have 2e18 orders: two epochs alike by chance do not happen."""
+    """Two of the 2e18 orders of 20 examples are not equal by chance."""
     kept = Draws("fixed-permutation", m, seed).take(0, 3 * m).reshape(3, m)
     assert (kept == kept[0]).all()
     renewed = Draws("permutation", m, seed).take(0, 3 * m).reshape(3, m)
@@ -94,7 +94,7 @@ def test_permutations_are_renewed_or_kept(m: int, seed: int) -> None:
 
 @pytest.mark.parametrize("m", [1, 2, 7, 300])
 def test_uniform_draws_every_example_equally_often(m: int) -> None:
-    """χ² over 200 000 draws (three pages and a part) is within 5 standard deviations of its mean."""
+    """χ² of 200,000 draws is within 5 standard deviations of its mean."""
     total = 200_000
     drawn = Draws("uniform", m, seed=5).take(0, total)
     assert drawn.min() == 0

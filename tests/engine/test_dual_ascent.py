@@ -1,4 +1,4 @@
-"""Dual ascent for several λ at once, from tasks as learners make them."""
+"""Test dual ascent for several λ at once, on tasks made by learners."""
 
 from __future__ import annotations
 
@@ -59,6 +59,6 @@ def test_solvers_in_step_decide_as_each_alone() -> None:
 
 
 def test_names_of_the_arrays_of_a_walk() -> None:
-    """Compiled code takes them by position: their order is part of the interface."""
+    """Compiled code takes arrays by position, so their order is part of the interface."""
     assert Columns._fields[:4] == ("active", "classes", "low", "high")
     assert State._fields[:3] == ("weights", "bias", "coefficients")

@@ -1,4 +1,4 @@
-"""The engine equals the reference: every walk, every rule, for equal draws."""
+"""Compare every walk and every rule with the reference, for equal draws."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ HINGE = LOSSES["hinge"]
 
 @dataclass
 class Case:
-    """Data, where rows come from, and how they are walked."""
+    """Data, storage of rows, and order of traversal."""
 
     X: np.ndarray
     codes: np.ndarray
@@ -90,14 +90,14 @@ class Case:
         )
 
     def relative_weights(self) -> np.ndarray:
-        """m ω/Σω over the training rows, laid out over all rows."""
+        """Return m ω/Σω over the training rows, with zeros for all other rows."""
         full = np.zeros(len(self.X))
         given_weights = None if self.weights is None else self.weights[self.training]
         full[self.training] = reference.relative_weights(given_weights, len(self.training))
         return full
 
     def reference(self, learner: str, label: int, **options: Any) -> reference.Run:
-        """The plain algorithm for one class against the rest, on the training rows only."""
+        """Run the reference for one class against the rest on the training rows."""
         rows = self.training
         y = np.where(self.codes[rows] == label, 1.0, -1.0)
         weights = None if self.weights is None else self.weights[rows]
@@ -110,7 +110,7 @@ class Case:
         return getattr(reference, f"{learner}_linear")(X, y, draws, **options)
 
     def expand(self, vector: np.ndarray) -> np.ndarray:
-        """A walk's vector in the layout of the reference: training rows only (dual), the constant feature last (primal)."""
+        """Return a vector of a walk in the layout of the reference."""
         return vector[..., self.training] if self.dual else vector
 
     def compare(
@@ -175,7 +175,7 @@ def pegasos_params(case: Case) -> tuple[np.ndarray, np.ndarray]:
 
 @given(cases(exact=True, weighted=False), st.lists(st.integers(1, 40), max_size=3))
 def test_hinge_counts_are_those_of_exact_arithmetic(case: Case, stops: list[int]) -> None:
-    """Dyadic data: all products are exact, ties included, and so are the counts; λ is merged, stops are anywhere."""
+    """With dyadic data all products are exact, so counts agree even at ties."""
     params, radius = pegasos_params(case)
     walk = case.walk(
         Method(PEGASOS, HINGE, case.batch, case.constant), params, np.ones(len(case.X)), radius
@@ -338,7 +338,7 @@ def test_where_one_stops_and_looks_moves_no_bit(
 
 @given(cases(), st.booleans())
 def test_scores_are_those_of_the_vectors(case: Case, project: bool) -> None:
-    """The maintained scores of all rows, mid-block too, equal a fresh product, and refresh() brings just that."""
+    """Maintained scores of all rows equal a fresh product, also in the middle of a block."""
     params, radius = pegasos_params(case)
     walk = case.walk(
         Method(PEGASOS, HINGE, case.batch, case.constant, projecting=project),
@@ -421,7 +421,7 @@ def test_columns_that_decide_alike_are_one_column() -> None:
 
 @pytest.mark.parametrize("shrink", [1e-8, 1e-12])
 def test_projection_survives_a_scale_that_would_underflow(shrink: float) -> None:
-    """Long rows and a tiny λ: each violation shrinks the past by many orders of magnitude, over hundreds of steps."""
+    """Long rows and a tiny λ shrink the weights by many orders of magnitude per step."""
     random = np.random.default_rng(1)
     X = random.normal(size=(30, 3)) * 1e3
     y = random.integers(0, 2, 30)

@@ -1,4 +1,4 @@
-"""Interior point and Newton on explicit features: optima with certificates, whatever the rows, labels and weights are."""
+"""Test interior point and Newton methods on explicit features, with certificates."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ INTERCEPTS = pytest.mark.parametrize("intercept", Intercept)
 def objectives(
     loss: str, X: Array, target: Target, found: Optimum, intercept: Intercept
 ) -> tuple[float, float]:
-    """F and G once more, and that a is feasible."""
+    """Return F and G, and check that a is feasible."""
     y, C, a = target.labels, target.bounds, found.dual
     assert np.all(a >= 0)
     assert np.all(a <= C)
@@ -139,7 +139,7 @@ def test_other_solvers_find_the_same(C: float) -> None:
 
 @st.composite
 def problems(draw: st.DrawFn) -> tuple[Array, Target]:
-    """Rows and labels as they come: duplicated, zero, constant columns, unscaled, separable or not, single rows of a class."""
+    """Draw rows (duplicated, zero, constant, unscaled, separable or not) and labels."""
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     m, d = draw(st.integers(1, 60)), draw(st.integers(1, 12))
     X = random.normal(size=(m, d))
@@ -232,7 +232,7 @@ def test_wide_rows_begin_in_single_precision(loss: str, intercept: Intercept) ->
 @LOSSES
 @INTERCEPTS
 def test_rows_far_from_zero(loss: str, intercept: Intercept) -> None:
-    """Columns at 1,000 ± 1, of which products in float32 keep nothing."""
+    """Columns at 1,000 ± 1, for which float32 products keep no significant digits."""
     X, y = table(600, WIDE + 10)
     target = Target(y, np.full(len(y), 1.0))
     (found,) = SOLVERS[loss](X + 1000.0, [target], intercept, 1e-3)
@@ -317,7 +317,7 @@ def test_tall_logistic_starts_on_a_sample() -> None:
 def test_rows_that_are_decided_before(
     monkeypatch: pytest.MonkeyPatch, C: float, intercept: Intercept, form: Any
 ) -> None:
-    """The same optimum; columns that few rows have are told wrongly by a sample, and mended. Weights, and a part of the rows."""
+    """The optimum is found although rare columns make some predictions of the sample wrong."""
     random = np.random.default_rng(0)
     X = np.c_[random.normal(size=(3000, 4)), random.random((3000, 6)) < 0.01]
     y = np.where(X[:, 0] + X[:, 5] - X[:, 6] + random.normal(size=3000) > 0, 1.0, -1.0)
@@ -345,7 +345,7 @@ def test_rows_that_are_decided_before(
 def test_rows_that_a_sample_decides_wrongly_are_left_to_the_method_of_all_rows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Where most decisions are wrong the method returns None."""
+    """The method returns None where most predictions of the sample are wrong."""
     X, y = table(2500, 5)
     monkeypatch.setattr(margin_rows, "MANY_ROWS", 1000)
     monkeypatch.setattr(margin_rows, "BAND", 1e-6)
@@ -359,7 +359,10 @@ def test_rows_that_a_sample_decides_wrongly_are_left_to_the_method_of_all_rows(
 def test_predictors_that_are_solved_together_on_many_rows(
     monkeypatch: pytest.MonkeyPatch, C: float, intercept: Intercept, form: Any
 ) -> None:
-    """The same optimum as without, for weighted rows, a part of them, rows that are not there, and two sets of labels at once."""
+    """Predictors solved together have the optimum of separate solutions.
+
+    Rows are weighted or ignored, and there are two sets of labels.
+    """
     random = np.random.default_rng(1)
     X = random.normal(size=(6000, 5)).astype(np.float32)
     score = X[:, 0] + 0.5 * X[:, 1] + random.normal(size=6000)
@@ -385,7 +388,7 @@ def test_predictors_that_are_solved_together_on_many_rows(
 @pytest.mark.parametrize("intercept", [Intercept.NONE, Intercept.AUGMENTED])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_weights_of_sparse_rows(C: float, intercept: Intercept, dtype: Any) -> None:
-    """Weighted rows, some of them not there or empty, columns of very different frequency; the optimum of the plain twin."""
+    """Weighted, ignored and empty rows give the optimum of the reference."""
     random = np.random.default_rng(2)
     X = sparse.csr_matrix(
         (random.random((400, 30)) < 1 / np.arange(1, 31)) * random.normal(size=(400, 30)),
@@ -490,7 +493,7 @@ def test_matrices_that_cannot_be_factored_are_lifted() -> None:
 def test_targets_that_weights_do_not_solve_are_solved_on_rows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The fallback of Newton-CG for the weights solves all classes, after epochs of a checkpoint."""
+    """The fallback of Newton-CG for the weights solves all classes after a checkpoint."""
     monkeypatch.setattr(WeightSpace, "most_steps", 0)
     method = choice.find_method("Newton-CG for the weights")
     monkeypatch.setattr(choice, "choose_method", lambda problem: method)

@@ -1,4 +1,4 @@
-"""Truncated Newton for the logistic loss: against its textbook twin, against scikit-learn, and wherever it must arrive."""
+"""Test truncated Newton for the logistic loss against its reference and scikit-learn."""
 
 import threading
 
@@ -35,7 +35,7 @@ def problem(m, d=3, seed=0):
 
 
 def terms(bounds, dual):
-    """The dual's terms, in their plainest form."""
+    """Compute the terms of the dual from their formula."""
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.clip(dual / bounds, 0.0, 1.0)
         entropy = np.where(share > 0, share * np.log(share), 0.0) + np.where(
@@ -45,7 +45,7 @@ def terms(bounds, dual):
 
 
 def check(K, target, found, intercept, tol, slack=1e-9):
-    """All that an `Optimum` of a kernel promises, from K in float64."""
+    """Check all properties of an `Optimum` of a kernel problem from K in float64."""
     y, bounds = target.labels, target.bounds
     scores = K @ found.vector + found.bias
     squared = found.vector @ K @ found.vector + (
@@ -117,7 +117,7 @@ def test_scikit_learn_on_a_factor(C):
 )
 @settings(max_examples=50)
 def test_arrives_and_certifies(m, d, seed, exponents, kernel, intercept, duplicated, zeros, narrow):
-    """Duplicated rows, contradicting labels, one-row classes, weights with zeros; float32 up to C = 1000."""
+    """Repeated rows, contradicting labels, one-row classes, zero weights, float32."""
     random = np.random.default_rng(seed)
     X = random.normal(size=(m, d))
     if duplicated:
@@ -167,7 +167,7 @@ def test_large_entries_of_a_cubic_kernel():
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 def test_all_kinds_of_rows_agree(intercept):
-    """Explicit rows, the same as a stored kernel and on the fly; a sub-set of the rows is as the rows alone."""
+    """Explicit rows, a stored kernel and K on the fly agree; a subset equals its rows alone."""
     random = np.random.default_rng(0)
     X = random.normal(size=(150, 40)) * (random.random((150, 40)) < 0.2)
     y = np.where(X[:, 0] + X[:, 1] > 0.1, 1.0, -1.0)

@@ -1,4 +1,4 @@
-"""The hinge loss by the rows near the margin, which are fetched: certified, whatever the rows and wherever they are."""
+"""Test the hinge loss by rows near the margin, in memory and on disk."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def table(seed: int = 0, rows: int = 4000) -> tuple[Array, Array]:
-    """Three classes, the last one rare; and columns that few rows have, so that a sample tells some decisions wrongly."""
+    """Return three classes, one of them rare, and columns with few nonzero values."""
     random = np.random.default_rng(seed)
     X = np.c_[random.normal(size=(rows, 4)), 8.0 * (random.random((rows, 6)) < 0.005)]
     scores = X[:, :3] + 0.1 * X[:, 4:7] + random.normal(size=(rows, 3)) - [0.0, 0.0, 2.0]
@@ -71,7 +71,7 @@ def solve(
 def objective(
     X: Array, column: Column, codes: Array, own: Array, found: Optimum, intercept: Intercept
 ) -> float:
-    """F by the textbook."""
+    """Compute F from its definition."""
     y = np.where(codes == column.code, 1.0, -1.0)
     bias = found.bias if intercept is Intercept.AUGMENTED else 0.0
     loss = np.maximum(0.0, 1.0 - y * (X @ found.vector + found.bias))
@@ -138,7 +138,7 @@ def test_the_same_bits_however_many_predictors_have_room_at_once() -> None:
 
 
 def test_where_there_is_no_room_newton_takes_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Too little room for what is fetched in the end, too little to begin with, a free intercept, few passes: all arrive."""
+    """With too little memory, a free intercept or few passes the fallback converges."""
     X, codes = table(4)
     weights, ended = np.ones(len(codes)), []
     chains = [[column] for column in columns_of(codes, weights, 1.0)]
@@ -168,7 +168,7 @@ def test_rows_below_each_other_stay_what_they_are() -> None:
 
 
 def test_equals_the_twin() -> None:
-    """The plainest form of the method: decide by a sample, solve the rest, look for wrong decisions, all on whole arrays."""
+    """Compare with the reference: predict rows from a sample, solve the others, correct."""
     X, codes = table(5, 1200)
     y, bounds = np.where(codes == 0, 1.0, -1.0), np.full(len(codes), 0.5)
     column = columns_of(codes, np.ones(len(codes)), 0.5)[0]

@@ -1,4 +1,4 @@
-"""Every frozen problem is solved to its tolerance, and its optimum is the stored one."""
+"""Solve every frozen problem to its tolerance, and compare with the stored optimum."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CHOICES = read_problems("choice_of_method.csv")
 
 @pytest.mark.parametrize(("problem", "record"), OPTIMA, ids=[problem.name for problem, _ in OPTIMA])
 def test_optimum(problem: Problem, record: dict[str, str]) -> None:
-    """Its objective is an upper bound and its dual objective a lower bound of the same optimum."""
+    """Objective and dual objective bound the same optimum from above and below."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
         clf = problem.fit()

@@ -1,4 +1,4 @@
-"""How objectives and bounds came together: every point is a fact about the problem, whatever method was on its way."""
+"""Test convergence histories: every point is a valid bound, whatever method recorded it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deadlines and interruptions: every fit stops soon, and a deadline leaves a certified point."""
+"""Test deadlines and interruptions: fits stop soon, and a deadline leaves a certified point."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Array = np.ndarray[Any, Any]
 
 
 def noisy_table(rows: int, features: int = 5) -> tuple[Array, Array]:
-    """Return rows whose labels are mostly noise: a large C then takes long."""
+    """Return rows with mostly random labels, which are slow to fit at a large C."""
     random = np.random.default_rng(0)
     X = random.normal(size=(rows, features))
     return X, np.where(X[:, 0] + 2.0 * random.normal(size=rows) > 0, 1, -1)

@@ -1,4 +1,4 @@
-"""Kernels against their formulas, pair by pair in plain Python, and against scikit-learn."""
+"""Compare kernels with their formulas, pair by pair, and with scikit-learn."""
 
 import math
 import pickle
@@ -207,7 +207,7 @@ def test_scale_of_constant_data(storage, value):
 
 @pytest.mark.parametrize(("dtype", "units"), [(np.float64, 1.0), (np.float32, 3.0)])
 def test_exponential_is_as_exact_as_that_of_numpy(dtype, units):
-    """All magnitudes, the ends of the range, and sums of arguments that fall between two powers of two."""
+    """All magnitudes, the ends of the range, and sums between two powers of two."""
     random = np.random.default_rng(0)
     limit = -math.log(np.finfo(dtype).tiny)
     values = np.concatenate(
@@ -286,7 +286,7 @@ def test_parameters():
 
 
 class KernelMean(ClassifierMixin, BaseEstimator):
-    """The class whose training rows are more similar on average: the smallest learner with a kernel."""
+    """Predict the class whose training rows are more similar on average."""
 
     def __init__(self, kernel=None):
         self.kernel = kernel

@@ -1,4 +1,4 @@
-"""Every loss in the table: convex, with a true slope, and a dual that bounds from below."""
+"""Test every loss of the table: convexity, slope, and the dual as a lower bound."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_slope_at_a_tie_is_what_the_rules_do(loss: Loss) -> None:
 @given(margin=MARGINS, share=st.floats(0, 1), bound=BOUNDS)
 @settings(deadline=None)
 def test_fenchel_young(loss: Loss, margin: float, share: float, bound: float) -> None:
-    """d(a, C) <= C ℓ(z) + a z for all 0 <= a <= C and all z: summed up, this is weak duality."""
+    """d(a, C) <= C ℓ(z) + a z for 0 <= a <= C and all z; its sum is weak duality."""
     a = share * bound
     rounding = 1e-12 * bound * (1 + abs(margin))
     assert dual(loss, a, bound) <= bound * value(loss, margin) + a * margin + rounding
@@ -110,7 +110,7 @@ def test_fenchel_young_is_tight_at_the_slope(loss: Loss, margin: float, bound: f
 @given(share=st.floats(0.01, 0.99), bound=BOUNDS)
 @settings(deadline=None, max_examples=50)
 def test_dual_term_is_the_conjugate(loss: Loss, share: float, bound: float) -> None:
-    """d(a, C) = min over z of C ℓ(z) + a z, found by a numerical minimizer."""
+    """Compare d(a, C) = min over z of C ℓ(z) + a z with a numerical minimizer."""
     found = minimize_scalar(
         lambda z: value(loss, z) + share * z,
         bounds=(-10, 10),
@@ -137,7 +137,7 @@ def test_dual_at_the_ends_of_the_box_and_without_a_box(loss: Loss) -> None:
 def test_dual_step_gains_most(
     loss: Loss, ys: float, share: float, kii: float, bound: float
 ) -> None:
-    """No point of a grid over the allowed ones has a larger d(z, C) - kii (z - own)²/2 - ys (z - own)."""
+    """No feasible point of a grid has a larger d(z, C) - kii (z - own)²/2 - ys (z - own)."""
     own = share * bound
 
     def gain(z: float) -> float:
@@ -176,7 +176,7 @@ def test_arrays_keep_their_shape_and_order(loss: Loss, shape: tuple[int, ...]) -
 
 @pytest.mark.parametrize("code", [99, -1, LOSSES["perceptron"].code])
 def test_a_loss_without_a_formula_is_refused(code: int) -> None:
-    """Nothing falls through to another loss; the Perceptron's has no dual here."""
+    """No loss falls through to another one; the Perceptron's has no dual here."""
     calls = [lambda: losses.dual_term(code, 0.5, 1.0)]
     calls.append(lambda: losses.dual_step(code, 0.5, 0.5, 1.0, 1.0))
     if code != LOSSES["perceptron"].code:
@@ -201,7 +201,7 @@ def test_the_printed_formula_is_the_computed_one(loss: Loss, margin: float) -> N
 
 
 def test_learners_declare_losses_of_the_table() -> None:
-    """The catalogue imports nothing compiled, so that it cannot read the table; here the two are held together."""
+    """The catalogue, which imports no compiled code, agrees with the table of losses."""
     for declaration in (catalogue.PEGASOS, catalogue.SDCA):
         assert set(declaration.losses) == set(REGULARIZED)
     for model in catalogue.PEGASOS.models:

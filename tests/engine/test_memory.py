@@ -1,4 +1,4 @@
-"""What a person means by an amount of memory, and how much there is."""
+"""Test amounts of memory in words, and the detected size of memory."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_total_memory_is_at_most_that_of_the_machine() -> None:
 def test_both_versions_of_control_groups_are_read(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """memory.max may say "max" (no limit): then only the other interface counts."""
+    """memory.max may be "max" (no limit); then only the other interface counts."""
     (tmp_path / "memory").mkdir()
     files = {
         "memory.max": "max\n",
@@ -114,7 +114,7 @@ def test_both_versions_of_control_groups_are_read(
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 def test_rows_in_a_mapped_file_are_not_copied(loss: str, tmp_path: Path) -> None:
-    """Copied are the rows near the margin (up to 0.45 of all, twice while looks are joined) and a sample."""
+    """Only a sample and rows near the margin (up to 0.45 of all rows) are copied."""
     random = np.random.default_rng(0)
     X = np.memmap(tmp_path / "rows", np.float32, "w+", shape=(60_000, 150))
     X[:] = random.normal(size=X.shape)

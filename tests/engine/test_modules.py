@@ -1,4 +1,4 @@
-"""Every module of the engine is imported by some test, so that none is left without one."""
+"""Check that every module of the engine is imported by some test."""
 
 from __future__ import annotations
 

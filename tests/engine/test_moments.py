@@ -1,4 +1,4 @@
-"""Moments of a table against NumPy."""
+"""Compare moments of a table with NumPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pair steps solve the dual problem of a small set."""
+"""Test that pair steps solve the dual problem of a small set."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 
 def make_kernel(K: Array, dtype: type) -> SetKernel:
-    """Return the kernel of all rows of K, no row of which is gathered yet."""
+    """Return the kernel of all rows of K, without gathered rows."""
     index = np.arange(len(K))
     values = K.view()
     values.flags.writeable = False

@@ -1,4 +1,4 @@
-"""How rows are had and walked follows from sizes and the memory budget, before anything large is allocated."""
+"""Test plans: storage and traversal follow from sizes and the memory budget."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_blocks_pay_with_many_columns(columns: int, walk: str) -> None:
 
 
 def test_primal_refusal_counts_dual_coefficients() -> None:
-    """One million rows in ten columns: the coefficients of SDCA take 80 MB more."""
+    """For one million rows in ten columns, the coefficients of SDCA take 80 MB more."""
     assert plan_primal(True, 10**6, 10, 10, 8, "100MB", coefficients=False).bytes < 10**8
     with pytest.raises(
         ValueError,
@@ -195,7 +195,7 @@ def test_the_plan_of_a_fit_can_be_read(kernel: Any, rows: str, walk: str) -> Non
 
 
 def test_many_classes_are_walked_by_blocks_with_the_same_model() -> None:
-    """40 classes: dense rows go by blocks, CSR rows one by one; both are the same algorithm."""
+    """Dense rows in blocks and CSR rows one by one give one model for 40 classes."""
     from scipy import sparse
 
     random = np.random.default_rng(1)

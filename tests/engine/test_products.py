@@ -1,4 +1,4 @@
-"""Products in fixed tiles: their values, and equal bits for any number of threads."""
+"""Test products in fixed tiles: values, and equal bits for any number of threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random problems of every kind are solved to the tolerance, without a warning."""
+"""Solve random problems of every kind to the tolerance, without a warning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gold standard itself, against independent truths: results worked out by hand, other solvers, and theorems."""
+"""Test the reference implementations against results by hand, other solvers, and theorems."""
 
 import itertools
 import math
@@ -23,7 +23,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 def problem(seed: int, m: int = 12, d: int = 3) -> tuple[reference.Matrix, reference.Vector]:
-    """Two overlapping clouds, both signs present."""
+    """Return two overlapping clouds with both labels."""
     random = np.random.default_rng(seed)
     y = np.where(random.random(m) < 0.5, -1.0, 1.0)
     y[0], y[1] = 1.0, -1.0
@@ -324,7 +324,7 @@ def test_sdca_linear_equals_kernel(choice: dict[str, Any], loss: str) -> None:
 @given(seeds)
 @settings(deadline=None, max_examples=30)
 def test_the_kernel_margin_is_never_more_hopeful_than_rounding(seed: int) -> None:
-    """With all margins well above rounding, shuffling the order of summation changes no decision."""
+    """Shuffled sums change no decision where all margins are well above rounding."""
     X, y = problem(seed)
     draws = np.random.default_rng(seed).integers(0, 12, 100)
     order = np.random.default_rng(seed).permutation(3)
@@ -340,7 +340,7 @@ def test_the_kernel_margin_is_never_more_hopeful_than_rounding(seed: int) -> Non
 
 
 def test_pegasos_equals_its_counting_form() -> None:
-    """Unrolling the shrinkage: c_T = counts / (lam T), where example i is counted iff y s < lam t on the counts."""
+    """c_T = counts / (lam T), where example i is counted iff y s < lam t on the counts."""
     X, y = problem(8, m=20)
     K = reference.gram(reference.gaussian, X, variance=2)
     draws = np.random.default_rng(9).integers(0, 20, 300)
@@ -368,7 +368,7 @@ def test_mini_batch_of_one_example_is_a_single_step(loss: str, project: bool) ->
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_full_batch_is_a_subgradient_step_on_the_objective(loss: str) -> None:
-    """One step from w at t = 2: w - grad P(w) / (lam t), the gradient taken numerically; weights included."""
+    """One step at t = 2 is w - grad P(w) / (lam t), with a numerical gradient."""
     X, y = problem(10)
     lam, weights = 0.4, np.arange(1.0, 13.0)
     batch = np.arange(12)
@@ -465,7 +465,7 @@ def test_prefixes() -> None:
 @given(seeds, st.floats(0.05, 0.5))
 @settings(deadline=None, max_examples=40)
 def test_perceptron_makes_at_most_novikoffs_number_of_mistakes(seed: int, gamma: float) -> None:
-    """Separable by the unit vector u with margin gamma, in a ball of radius R: at most (R / gamma)^2 mistakes."""
+    """At most (R / gamma)^2 mistakes for margin gamma in a ball of radius R."""
     random = np.random.default_rng(seed)
     u = random.normal(size=4)
     u /= np.linalg.norm(u)
@@ -490,7 +490,7 @@ def test_perceptron_does_not_depend_on_eta() -> None:
 
 
 def test_an_example_of_weight_zero_is_not_there() -> None:
-    """The perceptron's contradicting example 1 has no weight: it neither changes anything nor keeps the epochs going."""
+    """An example without weight changes nothing and does not prolong training."""
     run = reference.perceptron_linear([[1.0], [1.0]], [1, -1], [[0, 1]] * 9, weights=[1, 0])
     assert (run.epochs, sum(run.decisions)) == (2, 1)
     assert_array_equal(run.coefficients, [2.0])  # omega_0 = 2
@@ -603,7 +603,7 @@ def test_the_dual_never_falls_and_stays_in_its_box(seed: int, loss: str, lam: fl
 def test_the_logistic_step_is_the_best_of_its_variable(
     part: float, z: float, k: float, C: float
 ) -> None:
-    """No other point of a fine grid does better, and the derivative vanishes."""
+    """No other point of a fine grid is better, and the derivative vanishes."""
     a = part * C
     new = reference.best_dual_logistic(a, z, k, C)
     assert 0 <= new <= C

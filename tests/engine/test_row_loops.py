@@ -1,4 +1,4 @@
-"""Compiled loops over rows against their formulas in NumPy."""
+"""Compare compiled loops over rows with their formulas in NumPy."""
 
 from __future__ import annotations
 

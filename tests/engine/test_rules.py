@@ -1,4 +1,4 @@
-"""The compiled rules against one-line formulas, and the logistic dual step against plain bisection."""
+"""Compare compiled rules with one-line formulas, and the logistic dual step with bisection."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_a_weight_of_zero_changes_nothing(method: tuple[Rule, Loss], s: float) -
 
 
 def test_the_logistic_dual_step_over_twelve_orders_of_magnitude() -> None:
-    """C, K_ii and the margin over a wide range: the zero of h to rounding, and always inside of the box."""
+    """The step is the zero of h to rounding, and inside the box."""
     random = np.random.default_rng(0)
     for _ in range(3000):
         bound, kii = 10.0 ** random.uniform(-6, 6, 2)
@@ -160,7 +160,7 @@ def test_sigmoid_and_softplus_do_not_overflow(z: float) -> None:
 def test_mergeable_answers_of_sorted_params_are_settled_by_the_ends(
     method: tuple[Rule, Loss], s: float, y: float, share: float, params: list[float], t: float
 ) -> None:
-    """What lets neighbouring λ be one column: if the first and the last answer alike, so do all between."""
+    """If the smallest and largest λ decide alike, so do all between them."""
     params = sorted(params)
     own = share * params[0]
     rule, loss = method
@@ -173,7 +173,7 @@ def test_mergeable_answers_of_sorted_params_are_settled_by_the_ends(
 
 
 def test_an_unknown_code_is_refused() -> None:
-    """Nothing falls through to the last formula."""
+    """No code falls through to the last formula."""
     with pytest.raises(ValueError, match="rule"):
         change(99, HINGE, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0, None)
     for rule in (PERCEPTRON, PEGASOS, SDCA):

@@ -1,4 +1,4 @@
-"""Coordinate ascent without the rows at rest: the same steps as its twin's, and the optimum of any sparse hinge problem."""
+"""Compare coordinate ascent with shrinking with its reference, on sparse hinge problems."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pegasos.engine.optimum.problem import Intercept, Target
 def rows_and_labels(
     m: int, d: int, seed: int = 0, stored: float = 0.2
 ) -> tuple[Any, np.ndarray[Any, Any]]:
-    """Sparse rows, one of them empty and two of them equal with different labels; a fifth of the labels is noise."""
+    """Return sparse rows, one empty and two equal with different labels, with 20 % label noise."""
     random = np.random.default_rng(seed)
     X = random.normal(size=(m, d)) * (random.random((m, d)) < stored)
     X[0] = 0.0

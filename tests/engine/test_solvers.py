@@ -1,8 +1,8 @@
-"""SDCA arrives: whatever the loss, the kernel, the intercept, the weights, the scale and C, its gap reaches the tolerance.
+"""Test that SDCA converges for any loss, kernel, intercept, weights, scale and C.
 
-The optimum is known from elsewhere: an interior point method or Newton's method on dense matrices, plain arrays, float64. What
-they find is again a primal and a dual value, so that the comparison holds however exact they are: our dual value is at most their
-primal one, their dual value at most our primal one.
+Independent optima come from an interior point method or Newton's method on dense float64 matrices.
+Each gives a primal and a dual value, so the comparison holds at any accuracy: our dual value is at
+most the other primal value, and the other dual value at most our primal value.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ LOSSES = pytest.mark.parametrize("loss", ["hinge", "logistic"])
 
 @dataclass(frozen=True)
 class Problem:
-    """One predictor in units of λ: features or a kernel matrix (a constant feature is among them), labels ±1, bounds C_i."""
+    """One predictor in units of λ: features or a kernel matrix, labels ±1, bounds C_i."""
 
     loss: str
     features: Array | None
@@ -50,7 +50,7 @@ class Problem:
     free: bool
 
     def scores(self, c: Array) -> tuple[Array, float]:
-        """Scores and ‖w‖² of w = Σ c_i φ(x_i)."""
+        """Return scores and ‖w‖² of w = Σ c_i φ(x_i)."""
         if self.features is None:
             scores = self.K @ c
             return scores, float(c @ scores)
@@ -58,13 +58,13 @@ class Problem:
         return self.features @ w, float(w @ w)
 
     def primal(self, scores: Array, squared: float, bias: float = 0.0) -> float:
-        """F of a vector with these scores and this squared length."""
+        """Return F for these scores and squared norm."""
         margins = self.labels * (scores + bias)
         losses = np.maximum(0, 1 - margins) if self.loss == "hinge" else np.logaddexp(0, -margins)
         return float(squared / 2 + self.bounds @ losses)
 
     def dual(self, a: Array) -> float:
-        """G of a feasible a."""
+        """Return G of a feasible a."""
         squared = self.scores(self.labels * a)[1]
         if self.loss == "hinge":
             return float(a.sum() - squared / 2)
@@ -75,7 +75,7 @@ class Problem:
         return float(self.bounds @ entropy - squared / 2)
 
     def feasible(self, a: Array) -> Array:
-        """Inside the box, and with a free intercept Σ a_i y_i = 0: the heavier class is shrunk."""
+        """Clip a to the box; with a free intercept scale one class so that Σ a_i y_i = 0."""
         a = np.clip(a, 0, self.bounds)
         if self.free:
             weights = [a[self.labels > 0].sum(), a[self.labels < 0].sum()]
@@ -86,7 +86,7 @@ class Problem:
         return a
 
     def best_bias(self, scores: Array) -> float:
-        """The b of the smallest Σ C_i max(0, 1 - y_i (s_i + b)): one of its kinks."""
+        """Return the b that minimizes Σ C_i max(0, 1 - y_i (s_i + b)), one of its kinks."""
         kinks = self.labels - scores
         return float(
             kinks[
@@ -96,7 +96,7 @@ class Problem:
 
 
 def interior_point(problem: Problem) -> tuple[float, float]:
-    """Smallest primal and largest dual value on the way: minimize a·Qa/2 - Σ a over 0 <= a <= C [and y·a = 0], hinge loss."""
+    """Return primal and dual values of the hinge problem by an interior point method."""
     there = np.flatnonzero(problem.bounds)
     y, C = problem.labels[there], problem.bounds[there]
     Q, m = y[:, None] * problem.K[np.ix_(there, there)] * y, len(there)
@@ -134,7 +134,7 @@ def interior_point(problem: Problem) -> tuple[float, float]:
 
 
 def newton(problem: Problem) -> tuple[float, float]:
-    """The same for the logistic loss: Newton's method with halved steps on features whose products are K."""
+    """Return primal and dual values of the logistic problem by a damped Newton method."""
     features = problem.features
     if features is None or features.shape[1] > len(features):
         values, basis = np.linalg.eigh(problem.K)
@@ -177,14 +177,14 @@ def newton(problem: Problem) -> tuple[float, float]:
 
 
 def gram(kernel: str, X: Array) -> Array:
-    """Plain kernel matrices in float64."""
+    """Compute a kernel matrix in float64."""
     if kernel == "gaussian":
         return np.exp(-cdist(X, X, "sqeuclidean") / 3)
     return (X @ X.T + 1) ** 3 if kernel == "cubic" else X @ X.T
 
 
 def problems(clf: SDCA, X: Array, kernel: str, y: Array, weights: Array | None) -> list[Problem]:
-    """The problem of each column, from the parameters of the learner and the rows."""
+    """Return the problem of each column for a learner and rows."""
     omega = np.ones(len(y)) if weights is None else weights
     augmented = clf.fit_intercept is True
     features = np.c_[X, np.full(len(X), float(augmented))] if kernel == "linear" else None
@@ -199,7 +199,7 @@ def problems(clf: SDCA, X: Array, kernel: str, y: Array, weights: Array | None) 
 
 
 def fit(clf: SDCA, rows: Any, y: Array, weights: Array | None = None) -> SDCA:
-    """A fit that reaches its tolerance without a warning, says so itself, and is confirmed by its certificate."""
+    """Fit to the tolerance without a warning, and check the certificate."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
         clf.fit(rows, y, weights)
@@ -211,7 +211,7 @@ def fit(clf: SDCA, rows: Any, y: Array, weights: Array | None = None) -> SDCA:
 
 
 def check_certificate(clf: SDCA, rows: Any, y: Array, weights: Array | None, exact: float) -> None:
-    """The certificate computed anew from the predictor: the same objective, and bounds of the same optimum."""
+    """Check that a certificate computed from the predictor bounds the same optimum."""
     bounds = clf.certificate(rows, y, weights)
     np.testing.assert_allclose(bounds.primal, clf.objective_, rtol=exact)
     assert (bounds.dual <= clf.objective_ * (1 + exact)).all()
@@ -227,7 +227,7 @@ def check_optimum(
     exact: float,
     near: float | None,
 ) -> None:
-    """The two intervals overlap in each column; `near`: the other solver's must be as small as that, to say something."""
+    """Check that both intervals overlap in each column; `near` bounds the other solver's."""
     for column, problem in enumerate(problems(clf, X, kernel, y, weights)):
         upper, lower = interior_point(problem) if problem.loss == "hinge" else newton(problem)
         assert near is None or upper - lower <= near * upper
@@ -240,7 +240,7 @@ def check_optimum(
 
 @dataclass(frozen=True)
 class Table:
-    """Rows to be learned, with what makes solvers crawl."""
+    """Rows with properties that slow solvers down."""
 
     m: int = 30
     d: int = 3
@@ -400,7 +400,7 @@ def test_columns_of_any_scale(
 @pytest.mark.parametrize("intercept", [True, "free"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_rows_with_many_features(loss: str, intercept: str, dtype: Any) -> None:
-    """More features than a square matrix is made of: the predictor is a vector of weights all the same."""
+    """The predictor is a vector of weights even with very many features."""
     random = np.random.default_rng(0)
     X = (random.random((30, 3000)) * (random.random((30, 3000)) < 0.02)).astype(dtype)
     y = np.arange(30) % 2
@@ -425,7 +425,7 @@ def test_logistic_with_a_free_intercept_and_columns_of_all_scales() -> None:
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("intercept", [True, "free"])
 def test_the_optimum_is_that_of_other_solvers(loss: str, kernel: str, intercept: str) -> None:
-    """Where both are exact to 1e-6 the optimum itself is compared."""
+    """Where both solvers are accurate to 1e-6, the optimum itself is compared."""
     X, y, weights = Table(50, 3, 3, weighted=True).make()
     rows = gram(kernel, X) if kernel == "precomputed" else X
     for C in (0.01, 1.0, 100.0):
@@ -472,7 +472,7 @@ def test_a_free_intercept_is_that_of_svc(kernel: str, C: float) -> None:
 )
 @pytest.mark.parametrize("standardized", [False, True], ids=["raw", "standardized"])
 def test_sets_that_everybody_knows(loss: str, load: Any, standardized: bool) -> None:
-    """Linear and with a kernel, small and large C: as they are, and standardized."""
+    """Linear and kernel fits of well-known sets at small and large C, raw and standardized."""
     X, y = load(return_X_y=True)
     X, y = X[:600], y[:600]
     if standardized:

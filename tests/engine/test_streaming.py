@@ -1,4 +1,4 @@
-"""The optimum in passes that keep nothing about rows: equal to its twin, certified, and the same for any number of threads."""
+"""Test solvers in passes: optimum of the reference, certified, equal bits for any threads."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def solve(
     tol: float,
     most: int = 1000,
 ) -> list[Optimum]:
-    """All classes one-vs-all (two: one predictor), with C_i = C ω_i."""
+    """Solve all classes one-vs-rest (two: one predictor), with C_i = C ω_i."""
     found = range(codes.max() + 1) if codes.max() > 1 else [1]
     sums = [float(weights[codes == code].sum()) for code in found]
     rest = [float(weights[codes != code].sum()) for code in found]
@@ -60,7 +60,7 @@ def solve(
 
 
 def alone(chains: list[list[Optimum]]) -> list[Optimum]:
-    """The predictors of chains of one."""
+    """Return each predictor as a chain of one."""
     return [found for [found] in chains]
 
 
@@ -261,9 +261,9 @@ def test_the_weights_of_cuts_are_the_best() -> None:
 def test_predictors_that_follow_each_other_are_certified(
     loss: str, intercept: Intercept, width: int
 ) -> None:
-    """Each C begins where the last one ended; what it ends with has its own certificate, and costs no more passes in all.
+    """Warm starts along C are certified and cost no more passes in total.
 
-    Cutting planes are counted by the dozen, and how many it takes depends on rounding, which processors do not share.
+    Passes of cutting planes depend on rounding, and so differ between processors.
     """
     if width > 3 and intercept is Intercept.FREE:
         return
@@ -312,7 +312,7 @@ def test_rows_of_a_fold_have_no_weight_and_classes_have_theirs(loss: str) -> Non
 
 
 def thin_table() -> tuple[Any, Array, Array]:
-    """Return 700 rows of two numbers and two one-hot columns of 20 words as CSR, the same rows dense, and class codes."""
+    """Return 700 rows of two numbers and two one-hot columns as CSR and dense, and class codes."""
     random = np.random.default_rng(5)
     words = random.integers(20, size=(700, 2))
     numbers = random.normal(size=(700, 2))
@@ -326,7 +326,7 @@ def thin_table() -> tuple[Any, Array, Array]:
 @INTERCEPTS
 @BOTH
 def test_thin_rows_have_the_optimum_of_whole_ones(loss: str, intercept: Intercept) -> None:
-    """Pairs of stored numbers are another sum of the same products: objectives differ by no more than the gaps."""
+    """Sums in another order change objectives by no more than the gaps."""
     stored, whole, codes = thin_table()
     weights = np.random.default_rng(6).uniform(0.5, 2.0, 700)
     [thin], [dense] = (
@@ -374,7 +374,7 @@ def test_pairs_of_a_column_that_a_row_stores_twice() -> None:
 
 @pytest.mark.parametrize("spread", [1.0, 1e-9, 1e40])
 def test_values_along_a_step_are_their_sums(spread: float) -> None:
-    """Logarithms are taken of products: equal to one for each row, also where a product of sixteen is no number."""
+    """Logarithms of products equal sums of logarithms, also where a product overflows."""
     random = np.random.default_rng(9)
     for bounds in (np.full(50, 0.3), random.uniform(0.1, 2.0, 50)):
         below, change, mu, step = (

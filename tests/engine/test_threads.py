@@ -1,4 +1,4 @@
-"""Threads: pieces of work in the order of their numbers, whoever does them; who may use how many."""
+"""Test threads: work in numerical order, and limits on their number."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_number_stays_with_its_thread_until_its_work_is_done() -> None:
 
 @pytest.mark.parametrize("bad", [0, 1])
 def test_an_error_ends_the_turns_of_all(bad: int) -> None:
-    """Also of one that would never end by itself."""
+    """An error also ends work that would never end by itself."""
 
     def work(number: int) -> bool:
         if number == bad:

@@ -1,4 +1,4 @@
-"""The walk through a messy table of 20,000 rows: on the command line, and in a notebook with a real kernel."""
+"""Walk through a messy table of 20,000 rows on the command line and in a notebook."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_the_walk_on_the_command_line(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def _check_calls(calls: pl.DataFrame, table: pl.DataFrame) -> None:
-    """Identifiers are carried along, and probabilities are what came true, as those of rows that were learned from are."""
+    """Check that identifiers are kept and that probabilities match observed rates."""
     assert calls.columns == ["customer_id", "label", "p_churned", "p_stayed"]
     assert calls["customer_id"].equals(table["customer_id"])
     left = (table["status"] == "churned").to_numpy()
@@ -105,7 +105,7 @@ def test_the_walk_in_a_notebook(tmp_path: Path) -> None:
 
 
 def _check_notebook(notebook) -> None:
-    """What the cells found, as their last lines show it."""
+    """Check the last lines of the output of each cell."""
     shown = {}
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
@@ -125,5 +125,5 @@ def _check_notebook(notebook) -> None:
 
 
 def _numbers(text: str) -> list[float]:
-    """The numbers of a line, whether NumPy tells their kind (np.float64(0.5)) or not."""
+    """Return the numbers of a line, with or without NumPy's type in their repr."""
     return [float(each) for each in re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?:e-?\d+)?", text)]

@@ -1,4 +1,4 @@
-"""Working sets against their plainest form, on all kinds of rows, for any number of threads."""
+"""Compare working sets with their reference on all kinds of rows, for any number of threads."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def table(m: int = 60, d: int = 3, seed: int = 0) -> tuple[Array, Array]:
 def objectives(
     K: Array, target: Target, found: Optimum, intercept: Intercept
 ) -> tuple[float, float]:
-    """F of the predictor and G of the dual coefficients, from their definitions."""
+    """Compute F of the predictor and G of the dual coefficients from their definitions."""
     y, C, b = target.labels, target.bounds, found.bias
     extra = 1.0 if intercept is Intercept.AUGMENTED else 0.0
     own = y * found.dual
@@ -82,7 +82,7 @@ def test_against_the_plainest_form(intercept: Intercept, C: float) -> None:
 
 @INTERCEPTS
 def test_all_rows_give_the_same(intercept: Intercept) -> None:
-    """A stored matrix, lines kept, lines for which there is hardly room, explicit features; some rows are not learned from."""
+    """Stored K, cached rows of K, a nearly full cache, and explicit features agree."""
     X, y = table(300, 4)
     members = np.sort(np.random.default_rng(2).permutation(300)[:240])
     target = Target(y[members], np.full(240, 5.0))
@@ -175,7 +175,7 @@ def test_lines_for_which_there_is_hardly_room_serve_many_predictors() -> None:
 
 
 class RoughKernel(StoredKernel):
-    """A kernel matrix with errors, whose exact values only exact scores use."""
+    """Kernel matrix with errors, whose exact values are used by exact scores only."""
 
     rounded = True
 
@@ -198,7 +198,7 @@ class RoughKernel(StoredKernel):
 def test_a_certificate_rests_on_exact_scores_of_the_rows_that_it_depends_on(
     intercept: Intercept, wrong: float, everywhere: bool
 ) -> None:
-    """Rows clearly beyond the margin need none; how clearly that must be, depends on how wrong the lines are seen to be."""
+    """Rows clearly beyond the margin need no exact score."""
     X, y = table(300)
     X[:100] += 4.0 * np.where(y[:100] > 0, 1.0, -1.0)[:, None]
     K = Gaussian(2.0)(X)
@@ -215,7 +215,7 @@ def test_a_certificate_rests_on_exact_scores_of_the_rows_that_it_depends_on(
 def test_lines_that_lead_astray_again_and_again_are_computed_in_full_precision(
     intercept: Intercept,
 ) -> None:
-    """With a large C small errors of K are large ones of scores: rounds by such lines never arrive."""
+    """At a large C small errors of K prevent convergence, so rows are computed in float64."""
     X, y = table(300)
     K = Gaussian(2.0)(X)
     target, lines = Target(y, np.full(300, 1e3)), RoughKernel(K, 0.01)
@@ -252,7 +252,7 @@ def test_rows_far_from_zero_are_rounded_where_float32_has_most_digits(kernel: An
 
 
 def test_a_free_intercept_arrives_where_more_rows_than_a_set_has_are_inside_their_box() -> None:
-    """Their gradients differ by little from the intercept, and have to be told apart."""
+    """Gradients that differ little from the intercept are told apart."""
     random = np.random.default_rng(0)
     X = random.normal(size=(2000, 60))
     y = np.where(X @ random.normal(size=60) + 20 * random.normal(size=2000) > 0, 1.0, -1.0)
@@ -318,7 +318,7 @@ def test_members_may_be_all_rows_in_another_order() -> None:
 
 
 def test_an_optimum_has_the_scores_of_all_rows() -> None:
-    """Those that are not learned from, too."""
+    """Rows that are not trained on have scores, too."""
     X, y = table(200)
     members, K = np.arange(0, 200, 2), Gaussian(1.0)(X)
     (found,) = WorkingSetSolver(StoredKernel(K), K.diagonal(), Intercept.AUGMENTED, members).solve(
@@ -333,7 +333,7 @@ def test_an_optimum_has_the_scores_of_all_rows() -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("count", [0, 3, 700, 1300])
 def test_computed_scores(dtype: type, count: int) -> None:
-    """Fewer rows than a tile, several tiles, all rows; the same bits in any number of threads."""
+    """Fewer rows than a tile, several tiles and all rows give equal bits for any threads."""
     random = np.random.default_rng(0)
     rows = KernelRows(Gaussian(2.0), random.normal(size=(1300, 3)).astype(dtype))
     index, values = random.permutation(1300)[:count], random.normal(size=(2, count))
@@ -350,7 +350,7 @@ def test_computed_scores(dtype: type, count: int) -> None:
 
 
 def test_a_sample_foretells_most_coefficients() -> None:
-    """Also of weighted rows, and where labels come in turns: every tenth row would tell one of them only."""
+    """Rows with weights and with labels in a periodic order are predicted, too."""
     X, y = table(2600, 4)
     order = np.argsort(np.arange(2600) % 10 < 5, kind="stable")
     X, y = X[order], y[order]
@@ -389,9 +389,9 @@ def test_many_classes_share_a_matrix_of_rounded_numbers() -> None:
 
 @pytest.mark.parametrize("bytes_of_matrix", [0, 2**30])
 def test_many_rows_walk_no_epoch(monkeypatch: pytest.MonkeyPatch, bytes_of_matrix: int) -> None:
-    """A fit on more rows than a small matrix has: by lines of K, or by a matrix that is rounded unless the rows are float32.
+    """Fits on many rows skip epochs, with cached rows of K or a float32 matrix.
 
-    The same optimum, whatever C and the rows' precision.
+    The optimum is the same for all C and both dtypes.
     """
     X, y = table(2100, 4)
     sets = WorkingSetSolver(StoredKernel(Gaussian(2.0)(X)), np.ones(2100), Intercept.AUGMENTED)
@@ -427,7 +427,7 @@ def test_many_rows_walk_no_epoch(monkeypatch: pytest.MonkeyPatch, bytes_of_matri
 def test_a_kernel_of_low_rank_at_a_large_c_arrives_by_a_factor(
     monkeypatch: pytest.MonkeyPatch, members: bool
 ) -> None:
-    """Cubic polynomials of two features have ten products: pair steps crawl, at any number of rows."""
+    """Cubic polynomials of two features have rank ten, and pair steps converge slowly."""
     monkeypatch.setattr(kernel_working_sets, "FACTORED_ROWS", 50)
     monkeypatch.setattr(kernel_working_sets, "BEFORE_FACTOR", Limit(3))
     X, y = table(300, 3)
@@ -461,7 +461,7 @@ def test_where_there_is_no_low_rank_sets_go_on(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_kernel_of_known_rank_has_its_factor_soon(dtype: type) -> None:
-    """Rounding of float32 has no low rank: the factor is one of the same rows in float64, and so is the certificate."""
+    """Factor and certificate are computed in float64, because float32 rounding has full rank."""
     X, y = table(1600, 3)
     X = X.astype(dtype)
     target, K = Target(y, np.full(1600, 1e3)), Polynomial(3)(X.astype(np.float64))

@@ -1,4 +1,4 @@
-"""Probabilities from out-of-fold scores, thresholds for an aim, and both in model files."""
+"""Test probabilities from out-of-fold scores, thresholds, and both in model files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ RANDOM = np.random.default_rng(0)
 
 @pytest.fixture(autouse=True)
 def the_same_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever ran before."""
+    """Seed the global generator before each test."""
     monkeypatch.setitem(globals(), "RANDOM", np.random.default_rng(0))
 
 
@@ -100,7 +100,7 @@ def sets():
 )
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 def test_calibrated_probabilities_mean_what_they_say(name, X, y, loss):
-    """On rows that took no part: no worse Brier score than before, and on average less than 0.05 from what came true."""
+    """On holdout rows the Brier score does not rise, and the calibration error is below 0.05."""
     train, test, labels, truth = train_test_split(X, y, test_size=0.4, stratify=y, random_state=0)
     sweep = swept(train, labels, loss)
     before = probabilities(sweep.decision_function(test))
@@ -213,7 +213,7 @@ def test_a_threshold_decides_for_either_class():
 
 
 def test_scores_without_a_common_scale_are_told():
-    """Nobody is more likely to leave than to stay: the hinge loss has the same answer for all rows, the logistic loss has not."""
+    """If no row is likely positive, hinge scores are all alike and a warning says so."""
     X = RANDOM.normal(size=(1500, 3))
     y = np.where(X @ [0.7, -0.5, 0.3] + RANDOM.logistic(size=1500) > 2.6, "churned", "stayed")
     aim = Aim(wish="recall", least=0.6)
@@ -235,7 +235,7 @@ def test_scores_without_a_common_scale_are_told():
 
 
 def test_doubts_stand_beside_probabilities():
-    """On the terminal, on the page and in JSON, not only as a warning that scrolls away."""
+    """The warning appears on the terminal, on the page and in JSON."""
     record = CalibrationRecord(
         "sigmoid",
         {"sigmoid": 0.1},

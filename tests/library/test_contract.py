@@ -1,4 +1,4 @@
-"""The contract of the public estimators: defaults, names, fitted attributes, and what they print."""
+"""Test the contract of public estimators: defaults, names, fitted attributes, reprs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each learner with its defaults against scikit-learn's with theirs: at most one standard error worse in 5-fold error."""
+"""Compare default learners with scikit-learn's: at most one standard error worse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What scikit-learn brings works with our learners and sweeps as with its own: frames, metadata, searches, ensembles."""
+"""Test learners with scikit-learn's frames, metadata routing, searches and ensembles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model looks at: known answers for data that were made for them, all kinds of tables, the command and the page."""
+"""Test explanations on generated data with known answers, the command and the page."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from samples import digits
 
 
 def rows(count: int = 400, seed: int = 0):
-    """The second column decides, the first helps, the third is noise, the fourth never changes."""
+    """Return rows of which column 2 decides, 1 helps, 3 is noise and 4 is constant."""
     random = np.random.default_rng(seed)
     X = random.normal(size=(count, 4))
     X[:, 3] = 7.0
@@ -40,7 +40,7 @@ def rows(count: int = 400, seed: int = 0):
 
 
 def table(count: int = 300, seed: int = 1):
-    """A number with gaps, a word with gaps, a number of no use; the label follows the first two."""
+    """Return a number and a text with gaps, which the label follows, and a noise column."""
     random = np.random.default_rng(seed)
     size, kind, other = (
         random.normal(50, 10, count),
@@ -110,7 +110,7 @@ def test_importance_is_told_in_the_metric():
 
 @pytest.mark.parametrize("kernel", [None, "gaussian"])
 def test_what_is_told_is_told_for_the_class_that_the_metric_looks_at(kernel):
-    """Who asks for those who leave does not want to read how likely others are to stay."""
+    """Effects refer to the positive class of the metric."""
     X, y = rows()
     model = SDCA("logistic", kernel=kernel, lam=1e-2, random_state=0).fit(X[:200], y[:200])
     metrics = [Metric("roc-auc", positive=label) for label in ("no", "yes")]
@@ -259,7 +259,7 @@ def test_explain_on_the_command_line(place):
 
 
 def test_the_page_of_a_tuning_run_says_which_columns_matter(place):
-    """The choice is explained on the test rows; without any the page has no such section."""
+    """The choice is explained on test rows; without test rows the section is missing."""
     written(messy(300), Path("t.csv"))
     grid = ["--kernel", "gaussian", "--lam", "1e-3,1e-2", "--cv", "3"]
     fine("tune", "t.csv", *grid, "-o", "with")
@@ -272,7 +272,7 @@ def test_the_page_of_a_tuning_run_says_which_columns_matter(place):
 
 
 def test_columns_of_numbers_keep_their_names(place):
-    """A model of nothing but numbers learns from an array, which has no names."""
+    """A model of numeric columns is fitted to an array, which has no names."""
     written(numbers(120), Path("t.csv"))
     fine("train", "t.csv", "-o", "t.model")
     answer = fine("explain", "t.model", "t.csv", "-o", "t.html", "--json").json["explanation"]
@@ -311,7 +311,7 @@ def test_the_page_of_a_model_in_python():
 
 
 def _whole_numbers(kind: str):
-    """Ages as whole numbers, and whether somebody is married: the answer is 0.1 a year and 2 for the married."""
+    """Return whole-number ages and a boolean, with effects 0.1 per year and 2."""
     random = np.random.default_rng(3)
     ages, married = random.integers(18, 90, 200), random.random(200) > 0.5
     y = np.where(0.1 * (ages - 50) + 2.0 * married > 1.0, 1, 0)
@@ -327,7 +327,7 @@ def _whole_numbers(kind: str):
 
 @pytest.mark.parametrize("kind", ["array", "polars", "pandas", "numbered", "nullable"])
 def test_whole_numbers_and_truth_values_have_effects(kind):
-    """Values that are put into such columns are values of theirs: 37.4 years would be cut to 37, or refused."""
+    """Values put into integer and boolean columns are valid values of these columns."""
     X, y = _whole_numbers(kind)
     model = make_pipeline(StandardScaler(), SDCA("logistic", lam=1e-3, random_state=0)).fit(X, y)
     found = explain(model, X, y)

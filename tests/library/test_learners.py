@@ -1,4 +1,4 @@
-"""What all learners have in common: what goes in, what comes out, what is refused, and how a run is cut and continued."""
+"""Test what all learners share: inputs, outputs, refusals, checkpoints, warm starts."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def make(name: str, **options: Any) -> Any:
 
 
 def length(name: str, value: int) -> dict[str, Any]:
-    """The option that sets how long the learner runs."""
+    """Return the name of the option that sets the length of a fit."""
     return {DEFAULTS[name][2]: value}
 
 
 def data(classes: int = 3, m: int = 60, d: int = 3, seed: int = 0) -> tuple[Array, Array]:
-    """Overlapping classes: no learner ends early, every class has mistakes."""
+    """Return overlapping classes, so that no learner stops early."""
     random = np.random.default_rng(seed)
     y = np.arange(m) % classes
     centres = random.normal(size=(classes, d))
@@ -69,7 +69,7 @@ def data(classes: int = 3, m: int = 60, d: int = 3, seed: int = 0) -> tuple[Arra
 
 
 def vectors(estimator: Any) -> Array:
-    """All that was learned, for comparisons: coefficients over all training rows or features, and intercepts."""
+    """Return all coefficients and intercepts for comparisons."""
     if hasattr(estimator, "coef_"):
         return np.column_stack([estimator.coef_, estimator.intercept_])
     full = np.zeros((len(estimator.dual_coef_), estimator._m))
@@ -162,7 +162,7 @@ def test_linear_scores_are_rows_times_vectors(name: str, classes: int, intercept
     ],
 )
 def test_labels_of_any_type(name: str, labels: Array) -> None:
-    """Labels are names only: the model is that of the codes 0, 1, ... in sorted order."""
+    """Models for any labels equal that of the codes 0, 1, ... in sorted order."""
     X, codes = data(len(labels))
     y = labels[codes]
     clf = make(name).fit(X, y)
@@ -177,7 +177,7 @@ def test_labels_of_any_type(name: str, labels: Array) -> None:
 @EVERY
 @LINEAR_AND_KERNEL
 def test_two_classes_are_the_column_of_the_second(name: str, kernel: Any) -> None:
-    """One predictor, positive for classes_[1]: as in one-vs-all the class 1 against the rest."""
+    """The one predictor of two classes is positive for classes_[1]."""
     X, y = data(3)
     two = make(name, kernel=kernel).fit(X, np.where(y == 1, "yes", "no"))
     three = make(name, kernel=kernel).fit(X, y)
@@ -431,7 +431,7 @@ def test_a_csr_kernel_matrix(name: str) -> None:
 @EVERY
 @LINEAR_AND_KERNEL
 def test_layout_and_ownership_of_rows_do_not_matter(name: str, kernel: Any, tmp_path: Path) -> None:
-    """Fortran order, a view with strides, and a read-only memory map give the same model; nothing is written to."""
+    """Fortran order, strided views and read-only maps give one model and stay unchanged."""
     X, y = data(3)
     expected = vectors(make(name, kernel=kernel).fit(X, y))
     np.save(tmp_path / "X.npy", X)
@@ -523,7 +523,7 @@ def test_without_checkpoints_there_are_no_stages(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES[2:])
 def test_checkpoints_of_a_run_that_ended_early_are_its_end(name: str) -> None:
-    """Where a longer run would have rested, too; Pegasos ends where it is told to."""
+    """Later checkpoints hold the final coefficients; Pegasos always runs to its end."""
     X = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.1], [0.1, -1.0]])
     y = np.array([1, 1, 0, 0])
     tol = {} if name == "perceptron" else {"tol": 0.1}
@@ -577,7 +577,7 @@ CONTINUED = [
 def test_warm_start_goes_on(
     name: str, options: dict[str, Any], kernel: Any, intercept: Any
 ) -> None:
-    """T1 steps, then T2, then T3 are T1 + T2 + T3 steps."""
+    """T1 steps, then T2, then T3 equal T1 + T2 + T3 steps."""
     X, y = data(3)
     weights = np.random.default_rng(2).integers(1, 4, len(y)).astype(float)
     parts = (37, 70, 193) if name.startswith("pegasos") else (1, 2, 4)
@@ -593,7 +593,7 @@ def test_warm_start_goes_on(
 @EVERY
 @LINEAR_AND_KERNEL
 def test_warm_start_keeps_its_seed_and_stages(name: str, kernel: Any) -> None:
-    """random_state=None: the second part goes on with the draws of the first; its checkpoints count from the very start."""
+    """With random_state=None later parts continue the draws; checkpoints count from the start."""
     X, y = data(3)
     options: dict[str, Any] = {"kernel": kernel} | (
         {"average": True} if name.startswith("pegasos") else {}
@@ -626,7 +626,7 @@ def test_a_checkpoint_that_a_warm_start_has_passed_is_refused(name: str, kernel:
 @EVERY
 @LINEAR_AND_KERNEL
 def test_warm_start_refuses_other_data(name: str, kernel: Any) -> None:
-    """And goes on refusing when asked again: a refusal must leave no trace."""
+    """A refusal leaves the state unchanged, so a second attempt is refused, too."""
     X, y = data(3)
     options: dict[str, Any] = {"kernel": kernel, "warm_start": True} | (
         {"average": True} if name.startswith("pegasos") else {}
@@ -653,7 +653,7 @@ def test_warm_start_refuses_other_data(name: str, kernel: Any) -> None:
 
 @EVERY
 def test_warm_start_refuses_another_kind(name: str) -> None:
-    """As many rows as features: shapes alone would not tell a vector from coefficients."""
+    """Equal shapes of weights and coefficients do not hide a change of kind."""
     X, y = data(3, m=12, d=12)
     options: dict[str, Any] = {"warm_start": True} | (
         {"average": True} if name.startswith("pegasos") else {}
@@ -742,7 +742,7 @@ def test_a_free_intercept_is_for_sdca_that_may_finish(name: str, kernel: Any) ->
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 @LINEAR_AND_KERNEL
 def test_sdca_with_a_free_intercept_does_not_care_where_zero_is(loss: str, kernel: Any) -> None:
-    """Scores do not change when all features are moved; both sides of a free intercept weigh the same, so the bound holds."""
+    """Scores do not change when all features are shifted, and the bound holds."""
     X, y = data(3)
     options: dict[str, Any] = {"kernel": kernel, "fit_intercept": "free", "tol": 1e-6}
     one, two = SDCA(loss, 0.03, **options).fit(X, y), SDCA(loss, 0.03, **options).fit(X + 5.0, y)
@@ -801,7 +801,7 @@ def test_only_the_ratios_of_weights_count(name: str, kernel: Any) -> None:
 @EVERY
 @LINEAR_AND_KERNEL
 def test_a_row_of_weight_zero_is_not_there(name: str, kernel: Any) -> None:
-    """It uses up its draws, but what it holds changes nothing."""
+    """A row without weight uses its draws but does not change the model."""
     X, y = data(3)
     weights = np.ones(len(y))
     weights[[3, 8, 20]] = 0
@@ -1030,7 +1030,7 @@ def test_a_function_that_is_no_kernel(name: str) -> None:
 @EVERY
 @pytest.mark.parametrize("kernel", [None, "linear"])
 def test_a_row_of_zeros_is_a_row(name: str, kernel: Any) -> None:
-    """K_ii = 0: its score is 0 whatever is learned, and the others are learned as without it."""
+    """K_ii = 0: the score of the row is 0, and other rows are fitted as without it."""
     X, y = data(2)
     X[[0, 7]] = 0
     with np.errstate(all="raise"):
@@ -1060,7 +1060,7 @@ def test_new_rows_are_checked(name: str, kernel: Any) -> None:
 @pytest.mark.parametrize("kernel", [None, "linear"])
 @pytest.mark.parametrize("scale", [1e6, 1e-6])
 def test_rows_of_any_length(name: str, dtype: Any, kernel: Any, scale: float) -> None:
-    """No overflow, no undefined number, no warning: logistic losses at margins of ±1e12 included."""
+    """No overflow, NaN or warning, also for logistic losses at margins of ±1e12."""
     X, y = data(3)
     X = (X * scale).astype(dtype)
     with warnings.catch_warnings(), np.errstate(over="raise", invalid="raise", divide="raise"):
@@ -1079,7 +1079,7 @@ def test_rows_of_any_length(name: str, dtype: Any, kernel: Any, scale: float) ->
 
 @EVERY
 def test_a_polynomial_of_degree_seven_on_unscaled_digits(name: str) -> None:
-    """K reaches 1e26. In float64 all is finite; in float32, too, or it is refused with advice."""
+    """K reaches 1e26: float64 stays finite; float32 does, too, or is refused with advice."""
     from samples import digits
 
     X, y = digits()
@@ -1135,7 +1135,7 @@ def test_automatic_lam(name: str, loss: str) -> None:
 
 @pytest.mark.parametrize("name", WITH_LAM)
 def test_c_is_lam_of_the_total_weight(name: str) -> None:
-    """C also covers the weights of classes: C_i = C ω_i, as in SVC."""
+    """C includes class weights: C_i = C ω_i, as in SVC."""
     X, y = data(2)
     weights = np.random.default_rng(0).uniform(0.5, 2, len(y))
     options = {"class_weight": {0: 3.0}}
@@ -1228,7 +1228,7 @@ def test_probabilities_are_sigmoids_of_scores(name: str, classes: int, kernel: A
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_probabilities_at_any_score(name: str, dtype: Any, classes: int) -> None:
-    """Scores of ±1e6 and beyond: rows sum to one, the order of a row's scores stays, nothing overflows."""
+    """At scores of ±1e6 rows sum to one, keep their order, and do not overflow."""
     X, y = data(classes)
     clf = make(name).fit(X.astype(dtype), y)
     grid = np.array([-1e30, -1e6, -1e6 + 1, -800, -100, -30, -1, 0, 1, 30, 100, 800, 1e6, 1e30])

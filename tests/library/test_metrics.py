@@ -1,4 +1,4 @@
-"""Metrics against scikit-learn's, and what guessing gives."""
+"""Compare metrics and baselines with scikit-learn's."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RANDOM = np.random.default_rng(0)
 
 @pytest.fixture(autouse=True)
 def the_same_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever ran before."""
+    """Seed the global generator before each test."""
     monkeypatch.setitem(globals(), "RANDOM", np.random.default_rng(0))
 
 
@@ -40,7 +40,7 @@ COSTS = (("b", "a", 5.0), ("c", "a", 9.0), ("a", "b", 1.0))
 
 
 def of(classes: int, rows: int = 400):
-    """Labels, predictions, scores and probabilities of a poor classifier."""
+    """Return labels, predictions, scores and probabilities of a poor classifier."""
     names = np.array(list("abcd"))[:classes]
     y = RANDOM.choice(names, rows, p=np.arange(classes, 0, -1) / sum(range(1, classes + 1)))
     scores = RANDOM.normal(size=(rows, classes)) + (y[:, None] == names)
@@ -149,7 +149,7 @@ def test_guessing_is_the_best_constant_answer(name):
 
 @pytest.mark.slow
 def test_a_figure_knows_noise():
-    """A model that answers at random in the classes' shares is no better than guessing, one that knows something is."""
+    """A random model is not better than the baseline, an informative one is."""
     y = np.repeat(["no", "yes"], [900, 100])
     for name in ("error", "balanced-error", "f1", "roc-auc", "average-precision"):
         metric = Metric(name).settled(y)
@@ -210,7 +210,7 @@ def test_a_sweep_takes_our_names(ours, scorer):
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_probabilities_that_a_model_does_not_have_are_calibrated_without_the_row(classes):
-    """By hand: within each fold, each row by a sigmoid that was fitted to the other parts."""
+    """Compare with sigmoids fitted by hand to the other parts of each fold."""
     X, y = make_classification(
         240, 6, n_informative=4, n_classes=classes, flip_y=0.2, random_state=0
     )
@@ -243,7 +243,7 @@ def test_calibrated_probabilities_learn_nothing_from_labels_that_mean_nothing():
 
 
 def test_classes_that_a_fold_lacks_get_no_probability():
-    """A class of one row: the fold that tests it has never seen it, and its other rows still have probabilities."""
+    """The fold that tests the only row of a class has no scores for the class."""
     X, y = RANDOM.normal(size=(61, 3)), np.array([*["a", "b"] * 30, "c"])
     X[::2] += 2
     with warnings.catch_warnings():
@@ -278,7 +278,7 @@ def test_how_values_are_read():
 
 
 def test_rows_may_lack_a_class_of_the_model():
-    """A class that is asked for, or that costs are listed for, need not be among the rows that are scored."""
+    """The positive class and classes with costs may be missing from the rows."""
     X = np.arange(12.0)[:, None]
     y = np.where(X[:, 0] > 5, "yes", "no")
     model = SDCA("logistic", lam=0.01, random_state=0).fit(X, y)
@@ -311,7 +311,7 @@ def test_no_weight_at_all_is_no_number(name):
 
 
 def test_what_looks_good_out_of_fold_is_no_better_than_guessing_where_test_rows_say_so():
-    """As where time was up and the model learned from a few rows."""
+    """Test rows override the out-of-fold comparison with the baseline."""
     measure = measure_of("error")
     good, bad = (
         Figure(900, 0.05, 0.04, 0.06, 0.1, "a", True),

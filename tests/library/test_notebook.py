@@ -1,4 +1,4 @@
-"""What notebooks show: a fitted sweep as a small table, and progress as one output."""
+"""Test the display in notebooks: a fitted sweep as a table, and progress as one output."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LAMS = [1e-3, 1e-2, 1e-1]
 
 
 class Shown(HTMLParser):
-    """The cells of tables, with their titles, and all text."""
+    """Cells of tables with their titles, and all text."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -119,7 +119,7 @@ def test_only_the_best_are_shown_and_names_are_escaped():
 
 
 class FakeStream(io.StringIO):
-    """Looks like the standard error of a notebook."""
+    """Stream that imitates the standard error of a notebook."""
 
     __module__ = "ipykernel.iostream"
 

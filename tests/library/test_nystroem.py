@@ -1,4 +1,4 @@
-"""Nyström features: the map, its landmarks, features beyond memory, pipelines, sweeps and model files."""
+"""Test Nyström features: map, landmarks, memory, pipelines, sweeps and model files."""
 
 from __future__ import annotations
 

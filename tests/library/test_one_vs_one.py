@@ -1,4 +1,4 @@
-"""One-vs-one: a predictor for each pair of classes, compared with separate fits, scikit-learn and plain references."""
+"""Compare one-vs-one with separate fits of all pairs, scikit-learn and references."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pegasos as an estimator: equal to the plain algorithm for its own draws, streamed, and certified."""
+"""Compare Pegasos with the plain algorithm for its draws; partial fits and certificates."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def columns_of(classes: int) -> list[int]:
 def plain_run(
     X: Array, y: Array, column: int, drawn: Array, kernel: Any, **options: Any
 ) -> reference.Run:
-    """The textbook's run for one class against the rest."""
+    """Run the reference for one class against the rest."""
     labels = np.where(y == column, 1.0, -1.0)
     if kernel is None:
         return reference.pegasos_linear(X, labels, drawn, **options)
@@ -49,7 +49,7 @@ def plain_run(
 
 
 def learned(clf: Pegasos, m: int, constant: float) -> Array:
-    """One vector a column, laid out as in the reference: with a kernel all training rows, else the constant feature last."""
+    """Return one vector per column in the layout of the reference."""
     if clf.kernel is not None:
         full = np.zeros((len(clf.dual_coef_), m))
         full[:, clf.support_] = clf.dual_coef_
@@ -355,7 +355,7 @@ def test_partial_fit_in_chunks_is_one_walk_in_order(
 
 @pytest.mark.parametrize("average", [0.5, 0.1, 1.0])
 def test_partial_fit_with_a_fraction_averages_all_steps(average: float) -> None:
-    """Nobody knows how many rows will come: the mean is over all of them, in chunks as in one call."""
+    """The mean is over all chunks, because their number is unknown in advance."""
     X, y = data(3, 40, 3, 0)
     expected = Pegasos(lam=0.05, average=True).partial_fit(X, y, [0, 1, 2])
     for sizes in ([], [20], [30], [5, 5, 20], [39]):
@@ -393,7 +393,7 @@ def test_partial_fit_goes_on_from_a_fit() -> None:
 
 
 def test_partial_fit_of_a_chunk_without_some_classes() -> None:
-    """The classes are those of the first call; class weights are looked up, whichever classes a chunk holds."""
+    """Classes are those of the first call, and class weights apply to all chunks."""
     X, y = data(3, 30, 3, 0)
     order = np.argsort(y, kind="stable")
     X, y = X[order], y[order]
@@ -466,7 +466,7 @@ def test_a_refused_first_call_is_no_first_call() -> None:
 def best_objective(
     loss: str, features: Array, labels: Array, lam: float, weights: Array | None = None
 ) -> float:
-    """min P by liblinear (hinge) or Newton's method (logistic): solvers that know nothing of this package."""
+    """Return min P by liblinear (hinge) or Newton's method (logistic)."""
     m = len(labels)
     raw = np.ones(m) if weights is None else weights
     C = 1 / (lam * raw.sum())
@@ -539,7 +539,7 @@ def test_the_gap_closes_with_more_steps(loss: str) -> None:
 
 
 def test_a_bias_that_happens_to_be_zero_is_still_a_bias() -> None:
-    """As many steps up as down: the intercept is exactly 0, yet the best predictor has one, and the bound must allow for it."""
+    """The bound allows for an intercept although its value is exactly 0."""
     X = np.array([[0.1], [-0.1], [0.2], [0.3], [0.4]])
     y = np.array([1, 0, 1, 1, 1])
     lam = 0.1
@@ -630,7 +630,7 @@ def test_a_function_is_tried_for_positive_semidefiniteness() -> None:
 
 @dataclass(frozen=True)
 class Seeded:
-    """Draws with a repr that states their values."""
+    """Callable draws with a repr that states their values."""
 
     seed: int
     size: int = 300

@@ -1,4 +1,4 @@
-"""The Perceptron as an estimator: equal to the plain algorithm for its own draws, each column stopping by itself."""
+"""Compare the Perceptron with the plain algorithm for its draws; columns stop separately."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def plain_run(
 
 
 def learned(clf: Perceptron, m: int, constant: float) -> Array:
-    """As the reference lays it out: with a kernel all training rows, else the constant feature last."""
+    """Return one vector per column in the layout of the reference."""
     if clf.kernel is not None:
         full = np.zeros((len(clf.dual_coef_), m))
         full[:, clf.support_] = clf.dual_coef_
@@ -81,7 +81,7 @@ def test_equals_the_plain_algorithm(
     csr: bool,
     seed: int,
 ) -> None:
-    """Small spreads are separable: then columns stop in different epochs, and rest while the others go on."""
+    """Separable columns stop in different epochs, while the others continue."""
     X, y = data(classes, m, 3, seed, spread)
     own = np.random.default_rng(seed).integers(0, 4, m) / 2 + 0.25 if weighted else np.ones(m)
     clf = Perceptron(
@@ -139,7 +139,7 @@ def test_equals_the_plain_algorithm(
 
 
 def test_columns_stop_one_after_the_other() -> None:
-    """Class 0 lies apart and is learned at once; 1 and 2 touch and take longer; nothing moves in a column that rests."""
+    """Class 0 is separated first; stopped columns do not change."""
     random = np.random.default_rng(0)
     y = np.arange(60) % 3
     centres = np.array([[10.0, 10.0], [-3.0, 0.5], [-3.0, -0.5]])
@@ -172,7 +172,7 @@ def test_the_learning_rate_scales_and_decides_nothing() -> None:
 
 
 def test_counts_are_whole_numbers_in_float32() -> None:
-    """Dual coefficients of a kernel Perceptron count signed mistakes, exactly."""
+    """Dual coefficients of a kernel Perceptron count signed mistakes exactly."""
     X, y = data(3, 50, 3, 0)
     clf = Perceptron(Gaussian(1.5), 6, average=False, random_state=0).fit(X.astype(np.float32), y)
     np.testing.assert_array_equal(clf.dual_coef_, np.rint(clf.dual_coef_))
@@ -208,7 +208,7 @@ def test_partial_fit_in_chunks_is_one_walk_in_order(
     spread: float,
     seed: int,
 ) -> None:
-    """A chunk without a mistake is no reason to rest: the next chunk may hold one."""
+    """A chunk without a mistake does not stop the training."""
     m = 30
     X, y = data(classes, m, 3, seed, spread)
     rows = sparse.csr_array(X) if csr else X

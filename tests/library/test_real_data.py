@@ -1,4 +1,4 @@
-"""On the real digits (skipped where they are missing): errors that the reports and the literature let one expect."""
+"""Test errors on the USPS digits against published ones (skipped without the data)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 
 def _pooled_error(make: Callable[[int], Any]) -> float:
-    """Error over all 9298 digits, stratified 5-fold, shuffled with seed 42."""
+    """Return the stratified 5-fold error over all 9298 digits, shuffled with seed 42."""
     X, y = usps()
     wrong = 0
     for train, test in StratifiedKFold(5, shuffle=True, random_state=42).split(X, y):

@@ -1,4 +1,4 @@
-"""SDCA as an estimator: equal to the plain algorithm for its own draws, and certified optima that independent solvers confirm."""
+"""Compare SDCA with the plain algorithm for its draws, and its optima with other solvers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def plain_gram(kernel: Any, X: Array) -> Array:
 
 
 def factor(K: Array) -> Array:
-    """Explicit features with these inner products."""
+    """Return explicit features with these inner products."""
     values, basis = np.linalg.eigh(K)
     return basis * np.sqrt(np.maximum(values, 0))
 
@@ -59,7 +59,7 @@ def factor(K: Array) -> Array:
 def peer(
     loss: str, features: Array, labels: Array, C: float, weights: Array | None = None
 ) -> Array:
-    """The optimal vector by scikit-learn: liblinear's dual method for the hinge loss, a quasi-Newton method for the logistic."""
+    """Return the optimum by liblinear (hinge) or a quasi-Newton method (logistic)."""
     if loss == "hinge":
         solver: Any = LinearSVC(loss="hinge", C=C, fit_intercept=False, tol=1e-8, max_iter=10**6)
     else:
@@ -72,7 +72,7 @@ def peer(
 def objective(
     loss: str, features: Array, labels: Array, w: Array, lam: float, weights: Array | None = None
 ) -> float:
-    """P(w), in arrays: 1797 rows of 1797 features are too many for the plain loops."""
+    """Compute P(w) with arrays, because plain loops would take too long."""
     margins = labels * (features @ w)
     losses = np.maximum(0, 1 - margins) if loss == "hinge" else np.logaddexp(0, -margins)
     return float(lam / 2 * w @ w + np.average(losses, weights=weights))
@@ -186,7 +186,7 @@ WAYS_OF_DIGITS = pytest.mark.parametrize(
 
 @WAYS_OF_DIGITS
 def test_digits_linear_against_independent_solvers(loss: str, finish: bool) -> None:
-    """λ = 1/m, that is C = 1: a certified gap of at most 1e-5, and liblinear and L-BFGS find nothing better than that allows."""
+    """At C = 1 liblinear and L-BFGS find no objective below the certified bound."""
     X, y = digits()
     X, lam = X / 16, 1 / len(y)
     clf = SDCA(
@@ -206,7 +206,7 @@ def test_digits_linear_against_independent_solvers(loss: str, finish: bool) -> N
 @WAYS_OF_DIGITS
 @pytest.mark.parametrize("m", [500, pytest.param(1797, marks=pytest.mark.slow)])
 def test_digits_gaussian_against_independent_solvers(loss: str, finish: bool, m: int) -> None:
-    """The same with a kernel: the other solvers get the m features that a factor of K gives."""
+    """Other solvers get the m features of a factor of K."""
     X, y = digits()
     X, y, lam = X[:m] / 16, y[:m], 1 / m
     kernel = Gaussian()
@@ -246,7 +246,7 @@ def test_digits_gaussian_against_independent_solvers(loss: str, finish: bool, m:
 @LINEAR_AND_KERNEL
 @pytest.mark.parametrize("intercept", [True, False])
 def test_weighted_optimum(loss: str, finish: bool, kernel: Any, intercept: Any) -> None:
-    """Weights, a constant feature, small λ: the certificate and the other solvers agree."""
+    """Certificates and other solvers agree for weights, a constant feature and a small λ."""
     X, y = data(3, 80, 3, 0)
     weights = np.random.default_rng(1).uniform(0.1, 4, 80)
     lam, tol = 2e-3, 1e-5
@@ -275,7 +275,7 @@ def test_weighted_optimum(loss: str, finish: bool, kernel: Any, intercept: Any) 
 @pytest.mark.parametrize("tol", [1e-7, 1e-10])
 @LINEAR_AND_KERNEL
 def test_pair_steps_reach_any_gap(tol: float, kernel: Any) -> None:
-    """What walking reaches in a thousand epochs, a column that is finished by pairs must reach, too."""
+    """A column finished by pair steps reaches gaps that epochs reach in a thousand rounds."""
     X, y = data(3, 80, 3, 0)
     weights = np.random.default_rng(1).uniform(0.1, 4, 80)
     with warnings.catch_warnings():
@@ -287,7 +287,7 @@ def test_pair_steps_reach_any_gap(tol: float, kernel: Any) -> None:
 @LOSSES
 @LINEAR_AND_KERNEL
 def test_whole_weights_are_repeated_rows(loss: str, kernel: Any) -> None:
-    """The optimum is one: with weight 3 it is that of three equal rows."""
+    """A row of weight 3 has the optimum of three equal rows."""
     X, y = data(2, 40, 3, 0)
     times = np.random.default_rng(1).integers(0, 4, 40)
     times[:2] = 1
@@ -348,7 +348,7 @@ def test_gap_is_that_of_the_certificate(loss: str, kernel: Any, intercept: Any, 
 @LINEAR_AND_KERNEL
 @LOSSES
 def test_an_easy_column_rests_within_tol(loss: str, kernel: Any) -> None:
-    """Columns stop one by one; each is within tol at the end, and after that its gap stays what it was."""
+    """Converged columns keep their coefficients and gaps."""
     X, y = data(4, 80, 3, 0)
     X[y == 0] += 6
     clf = SDCA(loss, 1e-2, kernel, 1e-4, 3000, finish=False, random_state=0).fit(X, y)
@@ -362,7 +362,7 @@ def test_an_easy_column_rests_within_tol(loss: str, kernel: Any) -> None:
 
 @LOSSES
 def test_warm_start_along_a_path_of_lam(loss: str) -> None:
-    """Another λ is another box: the coefficients are brought into it, and the certificate holds."""
+    """Coefficients are clipped to the new box, and the certificate holds."""
     X, y = data(3, 60, 3, 0)
     for kernel in (None, Gaussian(1.5)):
         clf = SDCA(loss, 1e-2, kernel, 1e-5, 3000, warm_start=True, random_state=0)
@@ -376,7 +376,7 @@ def test_warm_start_along_a_path_of_lam(loss: str) -> None:
 @LOSSES
 @LINEAR_AND_KERNEL
 def test_warm_start_lets_columns_rest(loss: str, kernel: Any) -> None:
-    """A column that reached tol before the break stays as it is: T1 + T2 epochs equal T1 and then T2."""
+    """Converged columns stay unchanged: T1 + T2 epochs equal T1 and then T2."""
     X, y = data(4, 80, 3, 0)
     X[y == 0] += 6
     tol = 1e-4 if loss == "hinge" else 1e-9
@@ -429,7 +429,7 @@ def test_checkpoints_do_not_change_a_run_that_converges(loss: str, kernel: Any) 
 @LOSSES
 @LINEAR_AND_KERNEL
 def test_checkpoints_are_epochs_whatever_comes_after_them(loss: str, kernel: Any) -> None:
-    """Until the last checkpoint every column walks; then what has not arrived is finished."""
+    """Columns run epochs up to the last checkpoint; then another solver finishes."""
     X, y = data(4, 80, 3, 0)
     options: dict[str, Any] = {"lam": 1e-4, "kernel": kernel, "tol": 1e-4, "random_state": 0}
     clf = SDCA(loss, checkpoints=[1, 2, 4], **options).fit(X, y)
@@ -445,7 +445,7 @@ def test_checkpoints_are_epochs_whatever_comes_after_them(loss: str, kernel: Any
 
 
 def test_a_method_that_does_not_fit_the_memory_is_not_chosen() -> None:
-    """Epochs need little more than the rows; the plan says what was done."""
+    """Epochs need little memory, and the plan names them."""
     random = np.random.default_rng(0)
     X = random.normal(size=(3000, 40))
     y = (X[:, 0] + random.normal(size=3000) > 0).astype(int)
@@ -501,7 +501,7 @@ def test_without_a_positive_semidefinite_kernel_nothing_is_certified(
 
 
 def test_rounding_does_not_make_a_kernel_indefinite() -> None:
-    """A matrix of rank 3 has 37 eigenvalues that are ±0: still a kernel, in float32, too."""
+    """The 37 eigenvalues ±0 of a matrix of rank 3 are accepted, also in float32."""
     X, y = data(2, 40, 3, 0)
     for dtype in (np.float64, np.float32):
         K = (X @ X.T).astype(dtype)
@@ -522,7 +522,7 @@ def test_float32_reaches_what_float32_can_show(loss: str, finish: bool) -> None:
 
 
 def test_rows_without_length() -> None:
-    """K_ii = 0: the score of such a row is 0 whatever is learned, so its loss is 1 (or ln 2), and the gap closes all the same."""
+    """K_ii = 0: the score is 0, the loss 1 (or ln 2), and the gap still closes."""
     X, y = data(2, 40, 3, 0)
     X[:5] = 0
     for loss, each in (("hinge", 1.0), ("logistic", np.log(2))):

@@ -1,4 +1,4 @@
-"""A cell's identity: pipelines read once, settings equal for equal fits, and no fold sharing what is not its own."""
+"""Test the identity of a setting, and that folds do not share what differs between them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 
 def growing_spread(rows: int = 300) -> tuple[Any, Any]:
-    """Rows whose spread grows, so that unshuffled folds have other scales."""
+    """Return rows whose spread grows, so that unshuffled folds differ in scale."""
     random = np.random.default_rng(0)
     X = random.normal(size=(rows, 4)) * np.linspace(0.2, 5, rows)[:, None]
     y = (X[:, 0] * X[:, 1] + 0.3 * random.normal(size=rows) > 0).astype(int)
@@ -346,7 +346,7 @@ def test_a_kernel_is_said_as_it_is_read(text: str) -> None:
 
 
 class Triangular(Kernel):
-    """A kernel of a user's own, which the command line does not know."""
+    """User-defined kernel that the command line does not know."""
 
     measure = "squared"
 
@@ -412,7 +412,7 @@ def test_a_model_is_known_again_by_its_learner(name: str) -> None:
 
 
 def test_numbers_that_json_does_not_have_are_equal_to_themselves_and_come_back() -> None:
-    """nan marks gaps for SimpleImputer: it is no difference from the default, and no obstacle to a file."""
+    """nan, as in SimpleImputer, equals itself and survives a round trip."""
     imputer = SimpleImputer(missing_values=np.float64("nan"), strategy="median")
     setting = Setting.of(make_pipeline(imputer, SDCA(lam=0.1)))
     assert setting == Setting.of(make_pipeline(SimpleImputer(strategy="median"), SDCA(lam=0.1)))

@@ -1,4 +1,4 @@
-"""Fewer support vectors: which are kept, that the refit is the optimum among them, and that the price is told first."""
+"""Test the reduction of support vectors: selection, refit, and the curve of its price."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_next_row_takes_most_of_what_is_left(kernel):
 
 
 def test_kept_are_those_that_carry_the_scores_of_the_training_rows():
-    """Orthogonal least squares over rows, by the textbook; a Perceptron, which is projected, in the kernel's space."""
+    """Compare with orthogonal least squares over rows; a Perceptron is projected."""
     X, y = rows(60)
     model = SDCA(kernel=Gaussian(2.0), lam=0.05, random_state=0).fit(X, y)
     values = model.kernel_.matrix(model.support_vectors_, X)
@@ -69,7 +69,7 @@ def test_rows_that_add_nothing_are_not_chosen():
 
 
 def test_a_linear_kernel_loses_nothing():
-    """Four vectors span all that a linear kernel can see, so the refit is the optimum itself."""
+    """Four vectors span the feature space of a linear kernel, so the refit is the optimum."""
     X, y = rows()
     model = SDCA(kernel="linear", lam=0.01, tol=1e-6, random_state=0).fit(X, y)
     small = Shrinking(model, X, y, 4).model(4)
@@ -77,7 +77,7 @@ def test_a_linear_kernel_loses_nothing():
 
 
 def test_weights_of_rows_count_in_the_refit():
-    """The optimum with weights is found again; without them it is another one."""
+    """The weighted optimum is found again; without weights it differs."""
     X, y = rows(classes=2)
     weights = np.where(y == 0, 5.0, np.arange(len(y)) % 2)
     model = DropOutliers(SDCA(kernel="linear", lam=0.01, tol=1e-6, random_state=0), 2.5).fit(
@@ -93,7 +93,7 @@ def test_weights_of_rows_count_in_the_refit():
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 def test_the_refit_is_the_optimum_among_predictors_of_the_kept_rows(loss):
-    """No small change of the coefficients makes the objective smaller than the certified gap allows."""
+    """Small changes of coefficients do not lower the objective by more than the gap."""
     X, y = rows(100, classes=2)
     model = SDCA(loss, kernel=Gaussian(2.0), lam=0.02, random_state=0).fit(X, y)
     small = Shrinking(model, X, y, 10).model(10)
@@ -291,7 +291,7 @@ def test_what_shrink_needs_is_said(place):
 
 @pytest.mark.slow
 def test_the_curve_of_usps():
-    """Half of the support vectors are as good; a tenth is not, and the curve says so (docs/shrinking.md)."""
+    """Half of the support vectors keep the error, a tenth does not (docs/shrinking.md)."""
     X, y = usps()
     model = SDCA(kernel=Gaussian("1 scale"), lam=1e-5, random_state=0).fit(X[:7291], y[:7291])
     count = len(model.support_)

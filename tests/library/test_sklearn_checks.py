@@ -1,4 +1,4 @@
-"""Every learner as it comes, linear and with a kernel, with each loss, passes scikit-learn's estimator checks."""
+"""Run scikit-learn's estimator checks on every learner, loss and kind of kernel."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KERNELS = (None, "gaussian")
 
 
 def learners(**options: Any) -> list[Any]:
-    """One of each kind, with its defaults but for these options."""
+    """Return one learner of each kind, with its defaults but for these options."""
     losses = [kind(loss, **options) for kind in (Pegasos, SDCA) for loss in ("hinge", "logistic")]
     return [*losses, Perceptron(**options)]
 
@@ -29,7 +29,7 @@ _STEPS = (
 
 
 def expected_failures(estimator: Any) -> dict[str, str]:
-    """Checks that fail, and why: the only place for such reasons. What passes unexpectedly fails the suite."""
+    """Return checks that fail, with reasons; unexpected passes fail the suite."""
     reasons = dict.fromkeys(
         (
             "check_sample_weight_equivalence_on_dense_data",
@@ -45,7 +45,7 @@ def expected_failures(estimator: Any) -> dict[str, str]:
 
 
 def is_usual(learner: Any) -> bool:
-    """The hinge loss without a kernel, the logistic loss with one: each way through the code once. The perceptron has both."""
+    """Select one case per code path: hinge without a kernel, logistic with one."""
     return isinstance(learner, Perceptron) or (learner.kernel is None) == (learner.loss == "hinge")
 
 
@@ -68,7 +68,7 @@ def test_scikit_learn_accepts_the_others(estimator: Any, check: Any) -> None:
 
 
 class CountsPasses(Pegasos):
-    """Takes n_iter as check_class_weight_classifiers means it."""
+    """Interpret n_iter as passes, as check_class_weight_classifiers does."""
 
     def set_params(self, **params: Any) -> CountsPasses:
         if "n_iter" in params:
@@ -79,12 +79,12 @@ class CountsPasses(Pegasos):
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 def test_class_weights_rule_when_steps_are_passes(loss: str) -> None:
-    """The reason for one expected failure is the true one."""
+    """Check the stated reason of one expected failure."""
     check_class_weight_classifiers("Pegasos", CountsPasses(loss))
 
 
 @pytest.mark.parametrize("learner", learners(kernel=Gaussian(1.0)), ids=repr)
 @pytest.mark.filterwarnings("ignore:.*similar only to itself")
 def test_class_weights_rule_a_kernel_that_sees_nothing(learner: Any) -> None:
-    """Rows some 20 apart are similar to themselves only: the intercept alone classifies a new row, as in SVC."""
+    """Rows 20 apart have K = 0, so the intercept alone decides, as in SVC."""
     check_class_weight_classifiers(type(learner).__name__, learner)

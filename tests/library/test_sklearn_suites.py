@@ -1,4 +1,4 @@
-"""scikit-learn's own tests with our learners in the place of its classifiers: see tests/sklearn_suites.py."""
+"""Run scikit-learn's own tests with our learners: see tests/sklearn_suites.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sweep gives for every cell what the cell's estimator alone gives, and says honestly what its choice is worth."""
+"""Compare every cell of a sweep with a separate fit, and test estimates of the choice."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_parameters_print_as_they_are_written() -> None:
 @pytest.mark.parametrize("kernel", [None, "gaussian"])
 @pytest.mark.parametrize("learner", [Pegasos(n_iter=200), SDCA(tol=1e-6)], ids=repr)
 def test_a_grid_over_c_equals_separate_fits(learner: Any, kernel: Any) -> None:
-    """The λ of a fold is 1/(C Σω) with the weights of its own training rows."""
+    """The λ of a fold is 1/(C Σω) with the weights of its training rows."""
     X, y = load_iris(return_X_y=True)
     weights = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
     learner = clone(learner).set_params(kernel=kernel, class_weight="balanced", random_state=0)
@@ -134,7 +134,7 @@ def test_a_grid_over_c_equals_separate_fits(learner: Any, kernel: Any) -> None:
 
 @pytest.mark.parametrize("intercept", [True, "free"])
 def test_a_warm_path_keeps_its_certificates(intercept: bool | str, tmp_path: Any) -> None:
-    """Not the bits of separate fits, but their gaps, so nearly their scores; and the store does not mix the two up."""
+    """Gaps agree with separate fits, and a store keeps warm and cold results apart."""
     grid = {"kernel": [Gaussian(2.0), Gaussian(20.0)], "lam": np.geomspace(1e-6, 1e-1, 6)}
     learner = SDCA(tol=1e-4, max_epochs=5, fit_intercept=intercept, random_state=0)
     options: dict[str, Any] = {"cv": FOLDS, "refit": False, "store": tmp_path}
@@ -505,7 +505,7 @@ np.savez(sys.argv[2], labels=sweep.labels_, seed=sweep.seed_, **kept)
 
 
 def _start(code: str, store: Path, out: Path) -> subprocess.Popen[str]:
-    """Start the script, and wait until it has imported everything."""
+    """Start the script, and wait until it has imported its modules."""
     command = [sys.executable, "-c", code, str(store), str(out)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -514,13 +514,13 @@ def _start(code: str, store: Path, out: Path) -> subprocess.Popen[str]:
 
 
 def _end(process: subprocess.Popen[str]) -> tuple[int, str]:
-    """Wait for the end: exit code and what was said on stderr."""
+    """Wait for the end; return the exit code and stderr."""
     _, said = process.communicate(timeout=120)
     return process.returncode, said
 
 
 def _killed(process: subprocess.Popen[str], seconds: float) -> bool:
-    """Whether it still worked after so long and was ended by kill -9, really."""
+    """Return whether the process still worked after the delay and was killed by SIGKILL."""
     try:
         process.wait(timeout=seconds)
     except subprocess.TimeoutExpired:
@@ -539,7 +539,7 @@ def _assert_same_files(one: Path, two: Path) -> None:
 def test_killed_at_random_moments_the_final_table_is_that_of_an_undisturbed_run(
     tmp_path: Path,
 ) -> None:
-    """Twenty times, or as often as the work lasts."""
+    """Kill up to twenty times, as long as the work lasts."""
     store, out, quiet = tmp_path / "killed", tmp_path / "killed.npz", tmp_path / "quiet.npz"
     random = np.random.default_rng(0)
     moments = iter(random.uniform(0.02, 0.35, 20))
@@ -559,7 +559,7 @@ def test_killed_at_random_moments_the_final_table_is_that_of_an_undisturbed_run(
 def test_two_processes_on_the_store_of_a_killed_one_do_no_harm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One of the two is this one."""
+    """One of the two processes is the test itself."""
     code = SCRIPT.replace("900", "300").replace("20_000", "4_000")
     assert _killed(_start(code, tmp_path / "store", tmp_path / "none.npz"), 0.2)
     ours, theirs = tmp_path / "ours.npz", tmp_path / "theirs.npz"
@@ -620,7 +620,7 @@ def test_probabilities_where_training_rows_of_a_fold_lack_a_class(loss: str) -> 
 
 
 def test_simpler_means_smoother() -> None:
-    """Never a smaller λ on the same kernel, nor a narrower kernel, nor another model."""
+    """A simpler cell has no smaller λ, narrower kernel, or other model."""
     from pegasos.search.advice import complexity
     from pegasos.search.grid import make_cells
 

@@ -1,4 +1,4 @@
-"""From what a user hands in to what the engine walks."""
+"""Test the conversion of user input to tasks of the engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two-stage search against nested loops over settings and folds, and what time limits, stores and rare classes do to it."""
+"""Compare the two-stage search with nested loops; time limits, stores and rare classes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ GRID = {"kernel": [None, *map(Gaussian, WIDTHS)], "lam": LAMS}
 
 
 def rings(rows: int, seed: int = 0) -> tuple[Array, Array]:
-    """Inside or outside of a circle, one label in ten wrong: no linear predictor is any good."""
+    """Return two rings with 10 % label noise, which no linear predictor separates."""
     random = np.random.default_rng(seed)
     X = random.normal(size=(rows, 2))
     return X, ((X**2).sum(axis=1) > 1.4).astype(int) ^ (random.random(rows) < 0.1)
@@ -47,7 +47,7 @@ def search(data: tuple[Array, Array], **options: Any) -> TwoStageSearchCV:
 
 
 def accuracies(params: dict[str, Any], X: Array, y: Array, splits: Any) -> list[float]:
-    """The accuracy on the test rows of each fold, by separate fits."""
+    """Return the accuracy on the test rows of each fold, by separate fits."""
     return [
         clone(LEARNER).set_params(**params).fit(X[train], y[train]).score(X[test], y[test])
         for train, test in splits
@@ -55,7 +55,7 @@ def accuracies(params: dict[str, Any], X: Array, y: Array, splits: Any) -> list[
 
 
 def reference(X: Array, y: Array, first_rows: int) -> tuple[dict[Any, Any], dict[Any, Any]]:
-    """The scores of both stages by nested loops; settings are (width or None, λ)."""
+    """Return the scores of both stages by nested loops; settings are (width or None, λ)."""
 
     def params(key: tuple[Any, float], times: float = 1.0) -> dict[str, Any]:
         return {"kernel": None if key[0] is None else Gaussian(key[0]), "lam": key[1] * times}
@@ -228,7 +228,7 @@ def test_threads_change_nothing_and_a_store_resumes(tmp_path: Path, monkeypatch:
 
 
 def test_weights_and_pipelines() -> None:
-    """Rows of one class that count nearly nothing: no setting predicts it, in the first stage neither."""
+    """A class whose rows have almost no weight is never predicted, in either stage."""
     X, y = LARGE
     pipeline = make_pipeline(StandardScaler(), clone(LEARNER))
     grid = {f"sdca__{name}": values for name, values in GRID.items()}
@@ -283,7 +283,7 @@ def test_both_stages_use_the_metric(scoring: str) -> None:
 @pytest.mark.parametrize("strays", [1, 6])
 @pytest.mark.parametrize("first_rows", [250, 2000])
 def test_stray_labels_do_not_change_the_choice(strays: int, first_rows: int) -> None:
-    """A class that training parts lack is compared through the classes of the fold."""
+    """A class missing from a training part is compared through the classes of the fold."""
     X, y = LARGE
     clean = search((X, y), first_rows=first_rows)
     spoiled = np.where(y == 1, "yes", "no").astype(object)
@@ -302,7 +302,7 @@ def test_stray_labels_do_not_change_the_choice(strays: int, first_rows: int) -> 
 
 @pytest.mark.parametrize("exhaustive", [True, False])
 def test_no_time_at_all(exhaustive: bool) -> None:
-    """The first kernel is evaluated in any case; the model learns from few rows."""
+    """The first kernel is always evaluated; the model is then trained on few rows."""
     data = rings(1000)
     found = search(data, max_time=1e-9, exhaustive=exhaustive)
     assert not found.completed_ and found.decided_by_ == "sample"
@@ -389,7 +389,7 @@ def test_a_grid_over_c() -> None:
 
 
 def test_new_settings_that_are_equal_are_evaluated_once() -> None:
-    """Both leading families become linear by this variant: one setting is new, the other is it."""
+    """A variant that makes two leading families equal is one new setting."""
     grid = {"kernel": [None, Gaussian(50.0)], "lam": [1e-2]}
     options = {"cv": FOLDS, "variants": [{"kernel": None, "tol": 1e-4}], "refinements": 0}
     X = np.random.default_rng(0).normal(size=(80, 2))
