@@ -1,4 +1,4 @@
-"""Constraints for the oldest version of everything that pyproject.toml declares: `pip install -c` takes what is printed."""
+"""Print constraints for the oldest declared versions of all dependencies, for `pip install -c`."""
 
 from __future__ import annotations
 

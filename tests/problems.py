@@ -1,7 +1,7 @@
-"""Generated problems whose description is one line of a CSV file.
+"""Generated problems, each described by one line of a CSV file.
 
-The optimum and the method chosen for them are frozen in `data/`, so that a change of the engine
-that changes either is seen. `python tests/problems.py` writes both files anew.
+Optimum and chosen method are frozen in `data/`, so that a change of the engine that changes either
+is seen. `python tests/problems.py` writes both files again.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Problem:
 
     @property
     def name(self) -> str:
-        """The values that differ from their defaults, in words."""
+        """Return the values that differ from their defaults as text."""
         other = [
             f"{field.name}={getattr(self, field.name)}"
             for field in fields(self)[2:]
@@ -152,7 +152,7 @@ def read_problems(name: str) -> list[tuple[Problem, dict[str, str]]]:
 
 
 def method_of(clf: SDCA) -> str:
-    """Return where rows came from and which method was used, without the numbers of rounds."""
+    """Return the storage of rows and the method used, without counts of rounds."""
     without_counts = re.sub(
         r"(,? ?\b(up to )?\d+ (epochs|rounds))|\d+ of \d+ columns by ", "", clf.plan_.method
     )
@@ -160,7 +160,7 @@ def method_of(clf: SDCA) -> str:
 
 
 def optimum_problems() -> list[Problem]:
-    """Return 120 small problems, drawn once, that differ in everything a solver may depend on."""
+    """Return 120 small random problems that vary everything a solver may depend on."""
     random = np.random.default_rng(31)
     found = []
     kernels = ["", "", "gaussian", "narrow gaussian", "wide gaussian", "laplacian", "linear"]

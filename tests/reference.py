@@ -1,19 +1,23 @@
-"""The gold standard: every algorithm of the package once more, in the plainest Python, as in the textbooks.
+"""Reference implementations: every algorithm of the package in plain Python, as in textbooks.
 
-Nothing here is fast and nothing is clever: one loop over the steps, the vector itself and its shrinkage, float64.
-NumPy serves only for dot products and for adding vectors. The tests of the package compare its results with these.
+They are written for clarity, not speed: one loop over the steps, float64, NumPy only for products
+and sums of vectors. Tests compare the package with them.
 
-Two versions of each learner, written one below the other:
+Each learner has two versions:
 
-* linear: the rows X (m x d) and the vector w in R^d; the score of x is  s = w . x
-* kernel: the matrix K (m x m, as given) and coefficients c in R^m;  w = sum_r c_r phi(x_r),  s_i = sum_r c_r K[r, i]
+* linear: rows X (m x d) and the vector w in R^d; the score of x is  s = w . x
+* kernel: the matrix K (m x m) and coefficients c in R^m;  w = sum_r c_r phi(x_r),
+  s_i = sum_r c_r K[r, i]
 
-All are binary: y holds +1 and -1. One-vs-all and a grid of lambdas are loops around them, see `one_vs_all`.
-The examples drawn are given as integers; nothing in this file is random.
-A weight of zero means that the example is not there: drawing it uses up a step but tests and changes nothing.
+All are binary: y holds +1 and -1. One-vs-rest and grids of lambda are loops around them, see
+`one_vs_all`. Drawn examples are given as integers; nothing here is random. A weight of zero means
+that the example is ignored: drawing it uses a step but changes nothing.
 
-Sources: Rosenblatt 1958 and Novikoff 1962 (Perceptron); Shalev-Shwartz, Singer, Srebro, Cotter 2011 (Pegasos);
-Shalev-Shwartz and Zhang 2013 (SDCA); Yu, Huang, Lin 2011 (the dual of logistic regression).
+References
+----------
+Rosenblatt (1958) and Novikoff (1962) on the Perceptron; Shalev-Shwartz, Singer, Srebro and Cotter
+(2011) on Pegasos; Shalev-Shwartz and Zhang (2013) on SDCA; Yu, Huang and Lin (2011) on the dual of
+logistic regression.
 """
 
 import math
@@ -31,18 +35,18 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Run:
-    """What a learner did.
+    """Result of a reference learner.
 
     coefficients  after the last step: w (linear; the constant feature last) or c (kernel)
-    averaged      the mean of the vectors that `average` asks for, None if it asks for none
-    margin        the smallest relative distance of any yes-or-no decision to its threshold; infinite if there was none.
-                  A run with margin 1e-9 or so may rightly go another way with another order of summation: exclude it.
+    averaged      mean of the vectors that `average` selects, or None
+    margin        smallest relative distance of a decision to its threshold; infinite without
+                  decisions. A run with margin 1e-9 depends on the order of summation: exclude it.
     steps         steps done (mini-batches for Pegasos, examples for the others)
-    losses        for each example drawn, its loss (without weight) against the vector it was tested with
-    decisions     for each example drawn, whether it asked for an update; empty where there is nothing to decide
+    losses        for each drawn example, its unweighted loss before the update
+    decisions     for each drawn example, whether it caused an update
     snapshots     coefficients after step t, for each checkpoint t that was reached
     epochs        epochs done (Perceptron)
-    dual          the dual variables a, 0 <= a_i <= C_i (SDCA)
+    dual          dual variables a, 0 <= a_i <= C_i (SDCA)
     """
 
     coefficients: Vector
@@ -58,7 +62,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Certificate:
-    """P(w) at the given coefficients, D(a) at the clipped ones, and their difference: P(w) - P(best) <= gap."""
+    """P(w) at the coefficients, D(a) at the clipped ones, and P(w) - P(best) <= gap."""
 
     primal: float
     dual: float
@@ -66,7 +70,7 @@ class Certificate:
     clipped: Vector
 
 
-# Losses ---------------------------------------------------------------------------------------------------------------
+# Losses
 
 
 def sigmoid(u: float) -> float:
@@ -77,9 +81,9 @@ def sigmoid(u: float) -> float:
 
 
 def loss_value(loss: str, z: float) -> float:
-    """The loss of an example at z = y s.
+    """Return the loss at z = y s.
 
-    hinge: max(0, 1 - z);  logistic: log(1 + exp(-z));  perceptron: max(0, -z)
+    hinge: max(0, 1 - z); logistic: log(1 + exp(-z)); perceptron: max(0, -z).
     """
     if loss == "hinge":
         return max(0.0, 1.0 - z)
@@ -90,34 +94,34 @@ def loss_value(loss: str, z: float) -> float:
     raise ValueError(f"unknown loss {loss!r}")
 
 
-# Small parts that several learners share ------------------------------------------------------------------------------
+# Small parts that several learners share
 
 
 def one_vs_all(labels: Iterable[Any], classes: Iterable[Any]) -> list[Vector]:
-    """One vector of +1 and -1 for each class: +1 where the label is that class."""
+    """Return one vector of +1 and -1 for each class: +1 where the label is that class."""
     labels = list(labels)
     return [np.array([1.0 if label == one else -1.0 for label in labels]) for one in classes]
 
 
 def raw_weights(weights: ArrayLike | None, m: int) -> Vector:
-    """The weights as given, or all 1."""
+    """Return the given weights, or ones."""
     return np.ones(m) if weights is None else np.array(weights, dtype=np.float64)
 
 
 def relative_weights(weights: ArrayLike | None, m: int) -> Vector:
-    """omega_i = m weight_i / sum of weights: 1 on average. Multiplies the updates of Perceptron and Pegasos."""
+    """Return omega_i = m weight_i / sum of weights, which multiplies updates."""
     raw = raw_weights(weights, m)
     return np.array([m * weight / sum(raw) for weight in raw])
 
 
 def box(weights: ArrayLike | None, m: int, lam: float) -> Vector:
-    """C_i = weight_i / (lam sum of weights): the upper bound of the dual variable a_i."""
+    """Return C_i = weight_i / (lam sum of weights), the upper bound of the dual variable a_i."""
     raw = raw_weights(weights, m)
     return np.array([weight / (lam * sum(raw)) for weight in raw])
 
 
 def rows_with_constant(X: ArrayLike, constant: float) -> Matrix:
-    """X with one more column that holds `constant` everywhere; X itself for constant = 0."""
+    """Return X with a constant column appended; X itself for constant = 0."""
     X = np.array(X, dtype=np.float64)
     if constant == 0:
         return X
@@ -125,19 +129,22 @@ def rows_with_constant(X: ArrayLike, constant: float) -> Matrix:
 
 
 def kernel_with_constant(K: ArrayLike, constant: float) -> Matrix:
-    """The kernel of the same thing: phi gets one more feature of that value, so K + constant^2."""
+    """Return the kernel with a constant feature appended: K + constant^2."""
     return np.array(K, dtype=np.float64) + constant**2
 
 
 def averaging_start(steps: int, average: bool | float) -> int:
-    """t0: the average is over the vectors after steps t0+1 .. T. True: t0 = 0. A fraction f: t0 = T - ceil(f T)."""
+    """Return t0; the average is over vectors after steps t0+1 .. T.
+
+    True means t0 = 0, a fraction f means t0 = T - ceil(f T).
+    """
     if average is True:
         return 0
     return steps - math.ceil(average * steps)
 
 
 def mean_of_last(vectors: Sequence[Vector], average: bool | float) -> Vector | None:
-    """The mean of the vectors after steps t0+1 .. T; vectors[t-1] is the vector after step t."""
+    """Return the mean of the vectors after steps t0+1 .. T; vectors[t-1] follows step t."""
     if not average or not vectors:
         return None
     t0 = averaging_start(len(vectors), average)
@@ -147,7 +154,7 @@ def mean_of_last(vectors: Sequence[Vector], average: bool | float) -> Vector | N
     return total / (len(vectors) - t0)
 
 
-# Kernels: functions of two vectors, and a loop over pairs -------------------------------------------------------------
+# Kernels: functions of two vectors, and a loop over pairs
 
 
 def linear(x: Vector, z: Vector) -> float:
@@ -183,7 +190,7 @@ def laplacian(x: Vector, z: Vector, scale: float = 1.0) -> float:
 def gram(
     kernel: Callable[..., float], X: ArrayLike, Z: ArrayLike | None = None, **parameters: float
 ) -> Matrix:
-    """The matrix of kernel(x_i, z_j) for all pairs; Z = X if not given."""
+    """Return the matrix of kernel(x_i, z_j) for all pairs; Z = X if not given."""
     X = np.array(X, dtype=np.float64)
     Z = X if Z is None else np.array(Z, dtype=np.float64)
     K = np.zeros((len(X), len(Z)))
@@ -193,24 +200,24 @@ def gram(
     return K
 
 
-# Scores ---------------------------------------------------------------------------------------------------------------
+# Scores
 
 
 def scores_linear(X: ArrayLike, w: Vector, constant: float = 0.0) -> Vector:
-    """s_i = w . x_i for each row, with the constant feature if there is one."""
+    """Return s_i = w . x_i for each row, with the constant feature if there is one."""
     return np.array([w @ x for x in rows_with_constant(X, constant)])
 
 
 def scores_kernel(K: ArrayLike, c: Vector, constant: float = 0.0) -> Vector:
-    """s_i = sum_r c_r K[i, r]; a row of K for each point to score, a column for each training example."""
+    """Return s_i = sum_r c_r K[i, r]; K has a row for each scored point."""
     return np.array([c @ row for row in kernel_with_constant(K, constant)])
 
 
-# Perceptron -----------------------------------------------------------------------------------------------------------
+# Perceptron
 
 
 def epochs_of(draws: ArrayLike) -> list[list[int]]:
-    """One list of examples for each epoch; a flat sequence is a single epoch."""
+    """Return one list of examples for each epoch; a flat sequence is a single epoch."""
     draws = np.array(draws, dtype=np.int64)
     if draws.ndim == 1:
         draws = draws[np.newaxis, :]
@@ -229,11 +236,11 @@ def perceptron_linear(
     checkpoints: Iterable[int] = (),
     stop: bool = True,
 ) -> Run:
-    """Rosenblatt's rule, example by example: if y w.x <= 0 then w <- w + eta omega y x.
+    """Run Rosenblatt's rule: if y w.x <= 0 then w <- w + eta omega y x.
 
-    `draws` holds the examples of each epoch (epochs x m). It stops after an epoch without a mistake.
-    The average is over the vectors after each example up to the stop.
-    Relative margin of a decision: |y s| / sum of the |terms| of s. No terms at all, s = 0 exactly, is safe.
+    `draws` holds the examples of each epoch (epochs x m). Training stops after an epoch without
+    a mistake, and the average is over the vectors after each example. The relative margin of a
+    decision is |y s| / sum of the |terms| of s; s = 0 without terms is exact.
     """
     X = rows_with_constant(X, constant)
     y = np.array(y, dtype=np.float64)
@@ -288,7 +295,10 @@ def perceptron_kernel(
     checkpoints: Iterable[int] = (),
     stop: bool = True,
 ) -> Run:
-    """The same with w = sum_r c_r phi(x_r): if y_i sum_r c_r K[r, i] <= 0 then c_i <- c_i + eta omega_i y_i."""
+    """Run Rosenblatt's rule on coefficients, w = sum_r c_r phi(x_r).
+
+    If y_i sum_r c_r K[r, i] <= 0 then c_i <- c_i + eta omega_i y_i.
+    """
     K = kernel_with_constant(K, constant)
     y = np.array(y, dtype=np.float64)
     omega = relative_weights(weights, len(y))
@@ -326,11 +336,11 @@ def perceptron_kernel(
     return Run(c, mean_of_last(vectors, average), margin, t, losses, decisions, snapshots, epochs)
 
 
-# Pegasos --------------------------------------------------------------------------------------------------------------
+# Pegasos
 
 
 def batches_of(draws: ArrayLike, batch: int) -> list[list[int]]:
-    """Step t uses draws[(t-1) k : t k]."""
+    """Return the mini-batches: step t uses draws[(t-1) k : t k]."""
     draws = [int(i) for i in np.array(draws, dtype=np.int64)]
     if len(draws) % batch != 0:
         raise ValueError(f"{len(draws)} draws are not a whole number of mini-batches of {batch}")
@@ -351,14 +361,14 @@ def pegasos_linear(
     average: bool | float = False,
     checkpoints: Iterable[int] = (),
 ) -> Run:
-    """Stochastic subgradient steps of length 1/(lam t) on  P(w) = lam/2 ||w||^2 + mean of omega_i loss(y_i w.x_i).
+    """Run subgradient steps on P(w) = lam/2 ||w||^2 + mean of omega_i loss(y_i w.x_i).
 
-    At step t:   w <- (1 - 1/t) w
-                 for each of the k examples of the mini-batch, all tested against this shrunk vector:
-                     hinge:     if y w.x < 1:  add  omega y x / (lam t k)
-                     logistic:  add  omega y sigma(-y w.x) x / (lam t k)
-                 if `project`:  w <- min(1, (1/sqrt(lam)) / ||w||) w
-    Relative margin of a decision (hinge): |y s - 1| / (1 + sum of the |terms| of s).
+    Step t has length 1/(lam t): w <- (1 - 1/t) w; then for each of the k examples of the mini-
+    batch, all tested against this shrunk vector, hinge: if y w.x < 1 add omega y x / (lam t k);
+    logistic: add omega y sigma(-y w.x) x / (lam t k); then with `project` w <- min(1,
+    (1/sqrt(lam)) / ||w||) w.
+
+    The relative margin of a decision (hinge) is |y s - 1| / (1 + sum of the |terms| of s).
     """
     X = rows_with_constant(X, constant)
     y = np.array(y, dtype=np.float64)
@@ -418,7 +428,10 @@ def pegasos_kernel(
     average: bool | float = False,
     checkpoints: Iterable[int] = (),
 ) -> Run:
-    """The same statements on c, where w = sum_r c_r phi(x_r), so s_i = sum_r c_r K[r, i] and ||w||^2 = c K c."""
+    """Run `pegasos_linear` on coefficients c with w = sum_r c_r phi(x_r).
+
+    s_i = sum_r c_r K[r, i] and ||w||^2 = c K c.
+    """
     K = kernel_with_constant(K, constant)
     y = np.array(y, dtype=np.float64)
     omega = relative_weights(weights, len(y))
@@ -460,13 +473,14 @@ def pegasos_kernel(
     return Run(c, mean_of_last(vectors, average), margin, t, losses, decisions, snapshots)
 
 
-# SDCA -----------------------------------------------------------------------------------------------------------------
+# SDCA
 
 
 def best_dual_hinge(a: float, z: float, k: float, C: float) -> float:
-    """The a' in [0, C] that maximises  a' - k/2 (a' - a)^2 - z (a' - a):  a' = clip(a + (1 - z)/k, 0, C).
+    """Return the a' in [0, C] that maximizes a' - k/2 (a' - a)^2 - z (a' - a).
 
-    z = y s at the present vector, k = K_ii. With k = 0 the function is a line and the best end of the box wins.
+    a' = clip(a + (1 - z)/k, 0, C) with z = y s and k = K_ii. For k = 0 the function is linear
+    and maximal at an end of the box.
     """
     if k == 0:
         if z < 1:
@@ -478,10 +492,12 @@ def best_dual_hinge(a: float, z: float, k: float, C: float) -> float:
 
 
 def best_dual_logistic(a: float, z: float, k: float, C: float) -> float:
-    """The a' in (0, C) that minimises  a' log a' + (C - a') log(C - a') + k/2 (a' - a)^2 + z (a' - a).
+    """Return the minimizer a' of the logistic dual in one variable, in (0, C).
 
-    With a' = C sigma(theta) the derivative is  h(theta) = theta + k (C sigma(theta) - a) + z,  which increases in theta.
-    As 0 < C sigma(theta) < C, its zero lies between -z - k (C - a) and -z + k a. Halve until no number is in between.
+    The function is a' log a' + (C - a') log(C - a') + k/2 (a' - a)^2 + z (a' - a). With a' = C
+    sigma(theta) its derivative h(theta) = theta + k (C sigma(theta) - a) + z increases in
+    theta, and its zero lies between -z - k (C - a) and -z + k a. Bisect until no float is in
+    between.
     """
     low = -z - k * (C - a)
     high = -z + k * a
@@ -497,7 +513,7 @@ def best_dual_logistic(a: float, z: float, k: float, C: float) -> float:
 
 
 def best_dual(loss: str, a: float, z: float, k: float, C: float) -> float:
-    """The exact maximiser of the dual in the variable of one example, all others held."""
+    """Maximize the dual exactly in the variable of one example, all others fixed."""
     if loss == "hinge":
         return best_dual_hinge(a, z, k, C)
     if loss == "logistic":
@@ -516,10 +532,10 @@ def sdca_linear(
     constant: float = 0.0,
     checkpoints: Iterable[int] = (),
 ) -> Run:
-    """Dual coordinate ascent: w = sum_i a_i y_i x_i with 0 <= a_i <= C_i = weight_i / (lam sum of weights), from a = 0.
+    """Run dual coordinate ascent: w = sum_i a_i y_i x_i, 0 <= a_i <= C_i, from a = 0.
 
-    At each step the dual is maximised exactly in the variable of the drawn example, and w follows:
-    w <- w + (a' - a) y x. `draws` is one flat sequence.
+    C_i = weight_i / (lam sum of weights). Each step maximizes the dual in the variable of the
+    drawn example, and w <- w + (a' - a) y x. `draws` is one flat sequence.
     """
     X = rows_with_constant(X, constant)
     y = np.array(y, dtype=np.float64)
@@ -554,7 +570,7 @@ def sdca_kernel(
     constant: float = 0.0,
     checkpoints: Iterable[int] = (),
 ) -> Run:
-    """The same with c_i = a_i y_i:  s_i = sum_r c_r K[r, i]."""
+    """Run `sdca_linear` on c_i = a_i y_i, s_i = sum_r c_r K[r, i]."""
     K = kernel_with_constant(K, constant)
     y = np.array(y, dtype=np.float64)
     C = box(weights, len(y), lam)
@@ -574,17 +590,18 @@ def sdca_kernel(
     return Run(a * y, steps=t, losses=losses, snapshots=snapshots, dual=a)
 
 
-# Newton's method -----------------------------------------------------------------------------------------------------
+# Newton's method
 
 
 def newton_logistic_kernel(
     K: ArrayLike, y: ArrayLike, C: ArrayLike, free: bool = False, steps: int = 500
 ) -> tuple[Vector, float]:
-    """c and b with the least F = c K c / 2 + sum_i C_i log(1 + exp(-y_i s_i)), s = K c + b; b = 0 unless it is free.
+    """Minimize F = c K c / 2 + sum_i C_i log(1 + exp(-y_i s_i)), s = K c + b.
 
-    The gradient is K (c - beta) for c and -sum beta for b, with beta_i = y_i C_i sigmoid(-y_i s_i). A Newton step solves
-    (I + D K) dc + D db = beta - c and sum D (K dc + db) = sum beta, with D_i = C_i sigmoid(s_i) sigmoid(-s_i), and is halved
-    until F falls.
+    b = 0 unless it is free. The gradient is K (c - beta) for c and -sum beta for b, with beta_i
+    = y_i C_i sigmoid(-y_i s_i). A Newton step solves (I + D K) dc + D db = beta - c and sum D
+    (K dc + db) = sum beta, with D_i = C_i sigmoid(s_i) sigmoid(-s_i), and is halved until F
+    falls.
     """
     K, y, C = (
         np.array(K, dtype=np.float64),
@@ -625,7 +642,7 @@ def newton_logistic_kernel(
     return c, b
 
 
-# Objectives and certificates ------------------------------------------------------------------------------------------
+# Objectives and certificates
 
 
 def primal_linear(
@@ -638,7 +655,7 @@ def primal_linear(
     weights: ArrayLike | None = None,
     constant: float = 0.0,
 ) -> float:
-    """P(w) = lam/2 ||w||^2 + sum_i weight_i loss(y_i w.x_i) / sum of weights"""
+    """Return P(w) = lam/2 ||w||^2 + sum_i weight_i loss(y_i w.x_i) / sum of weights."""
     scores = scores_linear(X, w, constant)
     y = np.array(y, dtype=np.float64)
     raw = raw_weights(weights, len(y))
@@ -658,7 +675,7 @@ def primal_kernel(
     weights: ArrayLike | None = None,
     constant: float = 0.0,
 ) -> float:
-    """The same at w = sum_r c_r phi(x_r):  ||w||^2 = c K c."""
+    """Return P(w) at w = sum_r c_r phi(x_r), where ||w||^2 = c K c."""
     scores = scores_kernel(K, c, constant)
     y = np.array(y, dtype=np.float64)
     raw = raw_weights(weights, len(y))
@@ -669,7 +686,7 @@ def primal_kernel(
 
 
 def times_log(u: float, v: float) -> float:
-    """u log(u / v), with its limit 0 at u = 0 (and where u / v is too small for a float)."""
+    """Return u log(u / v), with its limit 0 at u = 0 (and where u / v underflows)."""
     return 0.0 if u == 0 or u / v == 0 else u * math.log(u / v)
 
 
@@ -683,10 +700,10 @@ def dual(
     weights: ArrayLike | None = None,
     constant: float = 0.0,
 ) -> float:
-    """D(a), at most P(w) for every w, if 0 <= a_i <= C_i and K is positive semidefinite. With w = sum_i a_i y_i phi(x_i):
+    """Return D(a), a lower bound of P if 0 <= a_i <= C_i and K is positive semidefinite.
 
-    hinge:     lam ( sum_i a_i - 1/2 ||w||^2 )
-    logistic:  lam ( -sum_i [a_i log(a_i/C_i) + (C_i - a_i) log((C_i - a_i)/C_i)] - 1/2 ||w||^2 )
+    With w = sum_i a_i y_i phi(x_i), hinge: lam (sum_i a_i - 1/2 ||w||^2); logistic: lam (-sum_i
+    [a_i log(a_i/C_i) + (C_i - a_i) log((C_i - a_i)/C_i)] - 1/2 ||w||^2).
     """
     y = np.array(y, dtype=np.float64)
     K = kernel_with_constant(K, constant)
@@ -715,9 +732,9 @@ def certificate(
     weights: ArrayLike | None = None,
     constant: float = 0.0,
 ) -> Certificate:
-    """A bound on P(w) - P(best) for any coefficients c, wherever they come from.
+    """Return a bound of P(w) - P(best) for any coefficients c.
 
-    P at w = sum_r c_r phi(x_r), and D at a_i = clip(y_i c_i, 0, C_i):  D(a) <= P(best) <= P(w).
+    P at w = sum_r c_r phi(x_r), and D at a_i = clip(y_i c_i, 0, C_i): D(a) <= P(best) <= P(w).
     """
     y = np.array(y, dtype=np.float64)
     C = box(weights, len(y), lam)
@@ -727,7 +744,7 @@ def certificate(
     return Certificate(upper, lower, upper - lower, a)
 
 
-# Optima ---------------------------------------------------------------------------------------------------------------
+# Optima
 
 
 def working_sets(
@@ -739,11 +756,12 @@ def working_sets(
     size: int = 4,
     rounds: int = 3000,
 ) -> tuple[Vector, float]:
-    """The hinge loss with a kernel: (c, b) where  c K c / 2 + sum_i C_i max(0, 1 - y_i s_i)  is least, s = K c + b.
+    """Minimize c K c / 2 + sum_i C_i max(0, 1 - y_i s_i), s = K c + b, by working sets.
 
-    A round takes the `size` rows that could gain most and moves their coefficients until none of them gains more: alone, each to
-    its best, or (b free: the sum of all c stays 0) by two, one up by as much as the other goes down. A coefficient c_i stays
-    between 0 and y_i C_i. With v_i = y_i - (K c)_i a step t of c_i gains  t v_i - t^2 K_ii / 2.
+    Each round selects the `size` rows with the largest gains, and maximizes over one
+    coefficient at a time, or (b free: the sum of all c stays 0) over pairs. A coefficient c_i
+    stays between 0 and y_i C_i. With v_i = y_i - (K c)_i a step t of c_i gains t v_i - t^2 K_ii
+    / 2.
     """
     K, y, C = (np.array(part, dtype=np.float64) for part in (K, y, C))
     m = len(y)
@@ -794,10 +812,11 @@ def ascent_without_rows_at_rest(
     next_share: float,
     random: np.random.Generator,
 ) -> Vector:
-    """The dual coefficients of the hinge loss after so many epochs; a constant feature is a column of X.
+    """Run epochs of coordinate ascent with shrinking on the hinge dual; return a.
 
-    A row rests that is at its bound and farther inside than the farthest that had to move in the epoch before. All wake when the
-    others violate optimality by no more than `violation`, which is made smaller once no row rests.
+    A row at a bound is skipped if its gradient points out of the box by more than the largest
+    violation of the epoch before. All rows return when the others violate optimality by at most
+    `violation`, which decreases once no row is skipped. A constant feature is a column of X.
     """
     X, y, C = np.asarray(X, dtype=float), np.asarray(y, dtype=float), np.asarray(C, dtype=float)
     everyone = [i for i in range(len(y)) if C[i] > 0]
@@ -828,11 +847,11 @@ def ascent_without_rows_at_rest(
 def interior_point(
     X: ArrayLike, y: ArrayLike, C: ArrayLike, *, intercept: str, rounds: int = 60
 ) -> tuple[Vector, float, Vector]:
-    """The hinge loss: (w, b, a) where  ||w||^2/2 [+ b^2/2] + sum_i C_i max(0, 1 - y_i (w.x_i + b))  is least.
+    """Minimize ||w||^2/2 [+ b^2/2] + sum_i C_i max(0, 1 - y_i (w.x_i + b)).
 
-    Newton's method on the conditions of the dual's optimum, all unknowns in one dense system, mu a tenth of what it is:
-
-    Q a - 1 + b y - s + xi = 0,  y.a = 0,  a_i s_i = mu,  (C_i - a_i) xi_i = mu;    b and y.a = 0 for intercept "free" only
+    Newton's method on the optimality conditions of the dual in one dense system, with mu
+    divided by ten: Q a - 1 + b y - s + xi = 0, y.a = 0, a_i s_i = mu, (C_i - a_i) xi_i = mu; b
+    and y.a = 0 exist for intercept "free" only.
     """
     X, y, C = (np.array(part, dtype=np.float64) for part in (X, y, C))
     m = len(y)
@@ -874,11 +893,11 @@ def interior_point(
 def central_path(
     X: ArrayLike, y: ArrayLike, C: ArrayLike, *, intercept: str, last: float = 1e-9
 ) -> tuple[Vector, float]:
-    """The hinge loss: (w, b) as `interior_point`, by Newton's method on the objective with rounded corners while mu falls:
+    """Minimize the objective of `interior_point` along its central path; return (w, b).
 
-    ||w||^2/2 [+ b^2/2] + sum_i min over s, xi > 0 with s - xi = m_i - 1 of  C_i xi - mu log(s) - mu log(xi)
-
-    There  mu/s + mu/xi = C_i  and the slope is  -a_i = -mu/s.  Ends where mu is `last` times C.
+    Newton's method on ||w||^2/2 [+ b^2/2] + sum_i min over s, xi > 0 with s - xi = m_i - 1 of
+    C_i xi - mu log(s) - mu log(xi), while mu falls. There mu/s + mu/xi = C_i and the slope is
+    -a_i = -mu/s. The path ends where mu is `last` times C.
     """
     X, y, C = (np.array(part, dtype=np.float64) for part in (X, y, C))
     rows = X if intercept == "none" else np.column_stack([X, np.ones(len(y))])
@@ -924,10 +943,11 @@ def central_path(
 def cutting_planes(
     X: ArrayLike, y: ArrayLike, C: ArrayLike, rounds: int = 200
 ) -> tuple[Vector, float]:
-    """The hinge loss: w where  F(w) = ||w||^2/2 + sum_i C_i max(0, 1 - y_i w.x_i)  is least, and a bound below all F.
+    """Minimize F(w) = ||w||^2/2 + sum_i C_i max(0, 1 - y_i w.x_i) by cutting planes.
 
-    In each round a cut at the present w, then the w that is best for all cuts: w = sum_t p_t g_t where p, on the simplex,
-    maximizes p.b - ||w||^2/2. One p_t after the other moves by the best amount towards being 1.
+    Each round adds a cut at the present w, and then moves to the minimizer for all cuts, w =
+    sum_t p_t g_t, where p on the simplex maximizes p.b - ||w||^2/2 by coordinate steps towards
+    its vertices. Returns w and a lower bound of F.
     """
     X, y, C = (np.array(part, dtype=np.float64) for part in (X, y, C))
     w, best, lowest, bound = np.zeros(X.shape[1]), np.zeros(X.shape[1]), math.inf, 0.0
@@ -964,7 +984,7 @@ def cutting_planes(
 def newton_logistic(
     X: ArrayLike, y: ArrayLike, C: ArrayLike, *, intercept: str, rounds: int = 30
 ) -> tuple[Vector, float]:
-    """The logistic loss: (w, b) where  ||w||^2/2 [+ b^2/2] + sum_i C_i log(1 + exp(-y_i (w.x_i + b)))  is least."""
+    """Minimize ||w||^2/2 [+ b^2/2] + sum_i C_i log(1 + exp(-y_i (w.x_i + b)))."""
     X, y, C = (np.array(part, dtype=np.float64) for part in (X, y, C))
     rows = X if intercept == "none" else np.column_stack([X, np.ones(len(y))])
     penalty = np.ones(rows.shape[1])
@@ -994,9 +1014,10 @@ def newton_logistic(
 def pegasos_exact(
     K: ArrayLike, y: ArrayLike, draws: ArrayLike, lam: Fraction, batch: int = 1
 ) -> list[int]:
-    """Hinge Pegasos in exact arithmetic: c <- (1 - 1/t) c, then c_i += y_i/(lam t k) where y_i s_i < 1; returns lam k T c.
+    """Run hinge Pegasos in exact arithmetic; return lam k T c.
 
-    All numbers are fractions (a float is one), so ties are ties. K holds exact values, lam is a power of two, say.
+    c <- (1 - 1/t) c, then c_i += y_i/(lam t k) where y_i s_i < 1. All numbers are fractions, so
+    ties are exact; lam is a power of two.
     """
     kernel = [[Fraction(float(value)) for value in row] for row in np.asarray(K)]
     labels = [int(label) for label in np.asarray(y)]
@@ -1015,17 +1036,17 @@ def pegasos_exact(
     return [int(count) for count in counts]
 
 
-# -- Nyström features ------------------------------------------------------------------------------------------------------------
+# -- Nyström features
 
 
 def nystroem_products(cross: ArrayLike, landmarks: ArrayLike) -> Matrix:
-    """k(x)ᵀ K(L,L)⁺ k(z) for all rows x and z: the inner products of Nyström features."""
+    """Return k(x)ᵀ K(L,L)⁺ k(z) for all rows x and z, the products of Nyström features."""
     cross = np.asarray(cross, dtype=float)
     return cross @ np.linalg.pinv(np.asarray(landmarks, dtype=float), hermitian=True) @ cross.T
 
 
 def spread_landmarks(K: ArrayLike, count: int, seed: int, at_once: int) -> list[int]:
-    """k-means++ in the space of a kernel, `at_once` draws a round that do not see each other, from a shuffled table."""
+    """Select landmarks by k-means++ in kernel space, `at_once` per round, from shuffled rows."""
     K = np.asarray(K, dtype=float)
     generator = np.random.default_rng(seed)
     rows = generator.permutation(len(K))
@@ -1048,9 +1069,9 @@ def spread_landmarks(K: ArrayLike, count: int, seed: int, at_once: int) -> list[
 
 
 def pursue(matrix, coefficients, count):
-    """Rows chosen one after the other, each so that the functions Σ_i c_i K(x_i, ·) are nearest to their projections.
+    """Select rows by orthogonal least squares for the functions f = Σ_i c_i K(x_i, ·).
 
-    The squared distance of f = Σ c_i K(x_i, ·) to the span of the rows B is cᵀKc - (Kc)_Bᵀ K_BB⁻¹ (Kc)_B.
+    The squared distance of f to the span of the rows B is cᵀKc - (Kc)_Bᵀ K_BB⁻¹ (Kc)_B.
     """
     chosen = []
     values = matrix @ coefficients.T
@@ -1068,7 +1089,7 @@ def pursue(matrix, coefficients, count):
 
 
 def permutation_importance(predict, X, y, repeats, seed):
-    """For each column the mean error over some shuffles of it, minus the error."""
+    """Return for each column the mean error over shuffles of it, minus the error."""
     random = np.random.default_rng(seed)
     base = np.mean(predict(X) != y)
     found = []
@@ -1085,7 +1106,10 @@ def permutation_importance(predict, X, y, repeats, seed):
 def corrected_resampled_t(
     values: Sequence[float], test_share: float
 ) -> tuple[float, float, float, float]:
-    """Nadeau and Bengio: mean, 95 % interval, and two-sided p of mean 0, for values over splits that test this share of rows."""
+    """Return mean, 95 % interval and two-sided p-value of the corrected resampled t-test.
+
+    Nadeau and Bengio (2003); values are over splits that test this share of rows.
+    """
     from scipy.stats import t
 
     count = len(values)
@@ -1099,10 +1123,11 @@ def corrected_resampled_t(
 def hinge_by_decided_rows(
     X: Vector, y: Vector, C: Vector, sample: Vector, tol: float
 ) -> tuple[Vector, float]:
-    """min ‖w‖²/2 + Σ C_i max(0, 1 - y_i w·x_i): w and its relative gap.
+    """Minimize ‖w‖²/2 + Σ C_i max(0, 1 - y_i w·x_i); return w and its relative gap.
 
-    The sample's w decides all rows but the tenth whose margin is nearest to 1: below 1 has a_i = C_i, above a_i = 0. The others
-    are solved by coordinate ascent; rows that the new w puts on the other side of 1 join them, until the gap of all rows closes.
+    The w of a sample fixes a_i for all rows but the tenth whose margin is nearest to 1: a_i =
+    C_i below, a_i = 0 above. The others are solved by coordinate ascent; rows that the new w
+    puts on the other side of 1 join them, until the gap of all rows closes.
     """
 
     def ascend(rows: Vector, bounds: Vector, held: Vector) -> tuple[Vector, Vector]:

@@ -1,9 +1,8 @@
-"""Runs suites of scikit-learn's own tests with our learners in the place of its classifiers (tests/stand_ins.py).
+"""Run suites of scikit-learn's tests with our learners in place of its classifiers.
 
-    python tests/sklearn_suites.py                 # all suites: which tests pass, and which are left out and why
-    python tests/sklearn_suites.py test_sgd        # some of them
-
-A test that fails without a reason in tests/left_out.py, and a reason for a test that passes, end it with code 1.
+`python tests/sklearn_suites.py` runs all suites and lists tests that pass or are left out; `python
+tests/sklearn_suites.py test_sgd` runs one. The exit code is 1 if a test fails without a reason in
+tests/left_out.py, or if a test with a reason passes.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ SUITES = (
 
 
 class Recorder:
-    """What became of each test: passed, left out, failed, or none of ours was in it; `needed` are the reasons that were true."""
+    """Outcome of each test: passed, left out, failed, or unrelated; `needed` are used reasons."""
 
     def __init__(self) -> None:
         self.found: dict[str, dict[str, list[tuple[str, str]]]] = defaultdict(
@@ -77,7 +76,7 @@ def _last_line(report: Any) -> str:
 
 
 def run(suites: list[str]) -> Recorder:
-    """The suites with our learners; scikit-learn's own modules are loaded before, and keep theirs."""
+    """Run the suites with our learners, after importing scikit-learn's own modules unchanged."""
     for module in (
         "calibration",
         "ensemble",
@@ -110,7 +109,7 @@ def run(suites: list[str]) -> Recorder:
 
 
 def tell(recorder: Recorder) -> bool:
-    """Print what was found; whether all is explained."""
+    """Print the outcomes; return whether all are explained."""
     for suite, kinds in recorder.found.items():
         counts = ", ".join(f"{len(kinds[kind])} {kind}" for kind in sorted(kinds))
         print(f"\n{suite}: {counts}")

@@ -1,4 +1,4 @@
-"""A try of an installed package, far from its sources: a fit, a search, a model file, and the program."""
+"""Try an installed package away from its sources: a fit, a search, a model file, the program."""
 
 from __future__ import annotations
 

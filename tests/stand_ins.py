@@ -1,7 +1,7 @@
-"""Our learners under the names and parameters of those classifiers of scikit-learn whose place they take in its own tests.
+"""Our learners under the names and parameters of scikit-learn's classifiers.
 
-A stand-in translates parameters and nothing else: SGDClassifier(alpha=...) is Pegasos(lam=...), SVC(C=...) is SDCA(C=...).
-What has no counterpart here leaves a test out where it is first asked for, with the reason in `WITHOUT`.
+A stand-in only translates parameters: SGDClassifier(alpha=...) is Pegasos(lam=...), SVC(C=...) is
+SDCA(C=...). A parameter without counterpart leaves a test out, with the reason in `WITHOUT`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ WITHOUT: dict[str, tuple[tuple[Any, ...], str]] = {
 
 
 class StandIn(ClassifierMixin, BaseEstimator):
-    """Asks its learner, which it makes when it is fitted; counts that it was used."""
+    """Estimator that forwards to one of our learners, made in `fit`; it counts its uses."""
 
     used: ClassVar[list[str]] = []
     #: Parameters with the same name and meaning.
@@ -53,7 +53,7 @@ class StandIn(ClassifierMixin, BaseEstimator):
     )
 
     def _keep(self, given: dict[str, Any]) -> None:
-        """Set parameters as they came, which is all that __init__ may do."""
+        """Store parameters unchanged, which is all that __init__ may do."""
         StandIn.used.append(type(self).__name__)
         for name, value in given.items():
             if name not in ("self", "__class__"):
@@ -63,7 +63,7 @@ class StandIn(ClassifierMixin, BaseEstimator):
         raise AssertionError("each stand-in has its own learner")
 
     def _known(self) -> dict[str, Any]:
-        """Parameters that need no translation; a test that asks for what there is not is left out."""
+        """Return parameters that need no translation; a test of any other one is left out."""
         given = self.get_params(deep=False)
         for name, (known, reason) in WITHOUT.items():
             value = given.get(name, known[0])
@@ -129,7 +129,7 @@ class StandIn(ClassifierMixin, BaseEstimator):
 
 
 class _InParts(StandIn):
-    """A learner that can also learn part by part."""
+    """Estimator with `partial_fit`."""
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
         if "_ours" not in vars(self):
@@ -139,7 +139,7 @@ class _InParts(StandIn):
 
 
 class SGDClassifier(_InParts):
-    """Pegasos: `alpha` is λ, `max_iter` counts epochs, all of which are done: `tol` ends nothing."""
+    """Pegasos: `alpha` is λ, `max_iter` counts epochs, and `tol` is ignored."""
 
     def __init__(
         self,
@@ -230,7 +230,7 @@ class _Exact(StandIn):
 
 
 class LinearSVC(_Exact):
-    """SDCA with the hinge loss, which has to be asked for there."""
+    """SDCA with the hinge loss, which tests must request explicitly."""
 
     def __init__(
         self,
@@ -258,7 +258,7 @@ class LinearSVC(_Exact):
 
 
 class LogisticRegression(_Exact):
-    """SDCA with the logistic loss and a free intercept; more than two classes are one-vs-all."""
+    """SDCA with the logistic loss and a free intercept, one-vs-rest."""
 
     def __init__(
         self,
@@ -287,7 +287,7 @@ class LogisticRegression(_Exact):
 
 
 class SVC(_Exact):
-    """SDCA with a kernel and a free intercept; more than two classes are one-vs-all."""
+    """SDCA with a kernel and a free intercept, one-vs-rest."""
 
     def __init__(
         self,

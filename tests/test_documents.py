@@ -1,4 +1,4 @@
-"""What the documents name exists: the journeys, the folders and files, the recipes."""
+"""Test that documents name existing modules, folders, files and recipes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_parts_of_the_package_that_the_architecture_names_exist(path: str) -> No
 
 @pytest.mark.slow
 def test_the_tutorial_runs(tmp_path, monkeypatch) -> None:
-    """Its Python blocks in one go, and its commands between them, in their order."""
+    """Run its Python blocks and commands in order."""
     from command_line import fine
 
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""Installed anywhere, for anyone: what importing costs, where compiled code is kept, and that it is compiled once."""
+"""Test installations: cost of imports, location of compiled code, and compiling once."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ ALL = [
 
 
 def without_override() -> None:
-    """Take from root what lets it write to read-only folders (CAP_DAC_OVERRIDE), so that their rights mean something."""
+    """Drop root's CAP_DAC_OVERRIDE, so that read-only folders are read-only."""
     if os.getuid() == 0:
         ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)
 
@@ -86,7 +86,7 @@ def run(
     quick: bool = True,
     **variables: str | None,
 ) -> Any:
-    """A fresh process; `quick` lets Numba optimize less, which changes nothing about what is kept where."""
+    """Run a fresh process; `quick` lowers Numba's optimization, which does not change the cache."""
     env = {
         name: value
         for name, value in os.environ.items()
@@ -118,7 +118,7 @@ def answer(process: Any) -> Any:
 
 
 def folder_of(engine: Path = PACKAGE / "engine", **variables: str | None) -> Path:
-    """The folder that a process with these variables would take for these sources: asked here, where all is imported."""
+    """Return the cache folder of a process with these variables."""
     spec = spec_from_file_location("another_compiling", engine / "runtime" / "compiling.py")
     assert spec is not None and spec.loader is not None
     module = module_from_spec(spec)
@@ -175,7 +175,7 @@ def test_dir_shows_the_public_names_alone() -> None:
 
 
 def test_what_is_declared_is_imported() -> None:
-    """A package that nothing here imports is no dependency of ours."""
+    """Every declared dependency is imported somewhere."""
     project = tomllib.loads(
         (Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
     )["project"]
@@ -237,7 +237,7 @@ def test_all_learners_are_compiled_once(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_no_option_compiles_once_more(tmp_path: Path) -> None:
-    """One fit with and without projection, and one of SDCA, compile what all other options need."""
+    """Three fits compile all functions that other options need."""
     code = """
 import numpy as np, sys
 from pegasos import Pegasos, Perceptron, SDCA
@@ -272,7 +272,7 @@ print(before, sizes())
 
 @pytest.mark.slow
 def test_two_first_processes_at_once(tmp_path: Path) -> None:
-    """They may both compile, but neither fails, and what they leave is whole."""
+    """Both may compile, neither fails, and the cache is valid."""
     cache = private(tmp_path / "cache")
     env = {
         **os.environ,
@@ -297,7 +297,7 @@ def test_two_first_processes_at_once(tmp_path: Path) -> None:
 
 
 def test_a_read_only_package_without_a_home(tmp_path: Path) -> None:
-    """Nothing beside the source, no home: the cache goes to the temporary folder, for this user alone."""
+    """The cache goes to the temporary folder, for this user only."""
     with read_only_package(tmp_path) as variables:
         process = run("import pegasos.learners;" + FOLDER, **variables)
     assert process.returncode == 0, process.stderr
@@ -327,7 +327,7 @@ def test_a_read_only_package_without_a_home_compiles_once(tmp_path: Path) -> Non
 
 @contextmanager
 def read_only_package(tmp_path: Path) -> Iterator[dict[str, Any]]:
-    """A copy of the package that cannot be written to, and an environment without a home."""
+    """Return a copy of the package without write permission, and an environment without a home."""
     site, temporary = tmp_path / "site", tmp_path / "temporary"
     shutil.copytree(PACKAGE, site / "pegasos", ignore=shutil.ignore_patterns("__pycache__"))
     temporary.mkdir()
@@ -356,7 +356,7 @@ def read_only_package(tmp_path: Path) -> Iterator[dict[str, Any]]:
 
 
 def test_the_order_of_folders(tmp_path: Path) -> None:
-    """NUMBA_CACHE_DIR, then the user's cache, then the temporary folder; the first that can be had."""
+    """NUMBA_CACHE_DIR, the user's cache, the temporary folder: the first that is writable."""
     given, user, temporary = (private(tmp_path / name) for name in ("given", "user", "temporary"))
     everything: dict[str, str | None] = {
         "NUMBA_CACHE_DIR": given,
@@ -387,7 +387,7 @@ def test_an_unset_home_is_that_of_the_user_data_base() -> None:
 
 
 def test_the_folder_is_named_by_the_sources(tmp_path: Path) -> None:
-    """Another version of the package must not find the machine code of this one, wherever its own lies."""
+    """Different versions of the package never share compiled code."""
     site = tmp_path / "site"
     shutil.copytree(PACKAGE, site / "pegasos", ignore=shutil.ignore_patterns("__pycache__"))
     cache = private(tmp_path / "cache")
@@ -435,7 +435,7 @@ def test_a_folder_of_somebody_else_is_not_used(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
 def test_a_folder_below_somebody_elses_is_not_used(tmp_path: Path) -> None:
-    """/tmp/pegasos-cache-<uid> can be made by anyone before us: they could then exchange what is below it."""
+    """A folder owned by another user could be exchanged by that user."""
     temporary = tmp_path / "temporary"
     taken = temporary / f"pegasos-cache-{os.getuid()}"
     taken.mkdir(parents=True)
@@ -446,7 +446,7 @@ def test_a_folder_below_somebody_elses_is_not_used(tmp_path: Path) -> None:
 
 
 def test_without_any_folder_a_process_compiles_for_itself(tmp_path: Path) -> None:
-    """The temporary folder's place is taken by a file: a folder for this process alone, which ends with it."""
+    """Without a temporary folder the process uses one of its own and removes it."""
     (tmp_path / f"pegasos-cache-{os.getuid()}").write_text("")
     variables = {
         "HOME": NOWHERE,

@@ -1,6 +1,6 @@
-"""The blocks of docs/ecosystem.md and docs/coming_from_scikit_learn.md run, each section by itself.
+"""Run the code blocks of docs/ecosystem.md and docs/coming_from_scikit_learn.md by section.
 
-Sections with a package that is not installed are skipped.
+Sections that need a package that is not installed are skipped.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NEEDS = {"Charts": "altair", "Optuna": "optuna", "MLflow": "mlflow"}
 
 @pytest.fixture
 def names(request, tmp_path, monkeypatch):
-    """What a section's code has defined, run in a folder of its own."""
+    """Return the names that a section's code defines, run in a folder of its own."""
     title = request.param
     if title in NEEDS:
         pytest.importorskip(NEEDS[title], reason=f"this recipe needs: pip install {NEEDS[title]}")
@@ -120,7 +120,7 @@ def test_mlflow(names):
 
 @pytest.mark.parametrize("title", COMING)
 def test_coming_from_scikit_learn(title: str) -> None:
-    """Its blocks assert what they show."""
+    """The blocks assert the values that they show."""
     assert "assert " in COMING[title]
     exec(COMING[title], {})
 

@@ -1,4 +1,4 @@
-"""The words of docstrings, messages and documents: plain English, one term per concept."""
+"""Test the wording of docstrings, messages and documents: plain English, one term per concept."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def strings(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def docstrings(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield the name and the docstring of everything that has one in a module."""
+    """Yield the name and the docstring of every definition in a module."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
             text = ast.get_docstring(node)

@@ -1,4 +1,4 @@
-"""What the workers of a test cluster have in memory when they begin: modules, and compiled code, loaded once for all of them."""
+"""Modules and compiled code that workers of a test cluster load once at their start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables beyond memory in describe and tune, sparse rows and landmarks: what is exact is exact, what is a sample says so."""
+"""Test describe and tune on tables beyond memory, sparse rows and landmarks."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_sample_is_the_same_in_any_parts_and_fair(kind: str) -> None:
 
 
 def test_repeats_and_words_beyond_the_room_for_them() -> None:
-    """10,000 different rows three times each, in any order; a share of the hashes is kept, with all their repeats."""
+    """Repeats of 10,000 rows are counted from a share of the hashes, in any order."""
     random = np.random.default_rng(0)
     hashes = np.repeat(random.integers(0, 2**63, 10_000).astype(np.uint64), 3)
     random.shuffle(hashes)
@@ -182,7 +182,7 @@ def test_describe_says_what_is_a_sample(place: Path) -> None:
 
 
 def test_describe_without_labels(place: Path) -> None:
-    """The last column is a measurement: then it is a feature."""
+    """The last column is a measurement, and so a feature."""
     folder = shards(
         numbers(900).drop("y").with_columns(pl.int_range(pl.len()).alias("last") * 0.37)
     )
@@ -272,7 +272,7 @@ def test_tune_searches_a_sample_and_learns_from_all_rows(place: Path) -> None:
 
 
 def test_tune_chooses_a_threshold_on_the_sample(place: Path) -> None:
-    """Scores of a model of all rows have another scale than those on the sample: what was chosen there is carried over."""
+    """Decisions made on the sample are adjusted to the scores of the model of all rows."""
     random = np.random.default_rng(1)
     frame = numbers(3000).with_columns(
         pl.Series("y", np.where(random.random(3000) < 0.2, "yes", "no"))
@@ -314,7 +314,7 @@ def test_tune_chooses_a_threshold_on_the_sample(place: Path) -> None:
 def test_tune_ends_in_time_also_where_the_samples_model_is_kept(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As if time was up after the search: test rows of a sample judge its model, no further pass over the table."""
+    """Without time for another pass, sampled test rows evaluate the model."""
 
     def no_time(self: object, *given: object) -> None:
         raise Interrupted
@@ -393,7 +393,7 @@ def test_tune_keeps_the_sample_where_there_is_no_other_way(
 
 
 def test_words_that_fit_until_each_has_a_column(place: Path) -> None:
-    """Fit a table of 40 kB in passes if two copies of its 2.17 MB of one-hot columns do not fit."""
+    """A table of 40 kB goes through passes if its one-hot columns exceed memory."""
     frame = numbers(900).with_columns(
         ("word " + (pl.int_range(pl.len()) % 300).cast(pl.String)).alias("c")
     )
@@ -492,7 +492,7 @@ def test_sparse_rows_have_the_same_optimum_as_in_memory(
 
 
 def test_sparse_parts_become_wider(tmp_path: Path) -> None:
-    """Later parts have a column more: the survey's sample has all columns, from the first on."""
+    """The sample has all columns, although later parts are wider."""
     X = sparse.csr_matrix(np.arange(1.0, 41.0).reshape(10, 4) * [0, 1, 1, 1])
     outline = Outline([], "y", None, None, 1e9, [], sparse=True)
     found = StreamedTable("rows", ReadingOptions(), RunningOptions(test_size=0.3), outline)
@@ -509,7 +509,7 @@ def test_sparse_parts_become_wider(tmp_path: Path) -> None:
 
 
 def test_a_class_that_only_test_rows_have_is_not_learned(place: Path) -> None:
-    """Its rows are mistakes where errors are counted, and nobody's examples in the refit on all rows."""
+    """Rows of the class count as errors and are left out of the refit on all rows."""
     frame, test = numbers(900), Draw(0, 0.2).test(900)
     other = test & (frame["y"] == "yes").to_numpy()
     frame = frame.with_columns(y=pl.Series(np.where(other, "other", frame["y"].to_numpy())))

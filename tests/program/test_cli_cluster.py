@@ -1,4 +1,4 @@
-"""train and tune on real clusters: the same results, one clear line when something is wrong, and no address in any file."""
+"""Test train and tune on real clusters: equal results, and one line for each failure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.xdist_group("dask")
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[LocalCluster]:
-    """Two workers in this process, behind a scheduler on loopback: they need no start of their own."""
+    """Start two workers in this process, with a scheduler on loopback."""
     with LocalCluster(
         n_workers=2,
         threads_per_worker=1,
@@ -41,7 +41,7 @@ def cluster() -> Iterator[LocalCluster]:
 
 
 def holds(folder: Path, words: str) -> list[str]:
-    """Files in which these words stand."""
+    """Return the files that contain any of these words."""
     return [
         str(path)
         for path in folder.rglob("*")
@@ -137,7 +137,7 @@ def test_tune_beyond_memory(cluster: LocalCluster, place: Path) -> None:
 def test_workers_that_cannot_see_the_rows(
     cluster: LocalCluster, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As if the workers were on another machine."""
+    """Workers do not see the file, as on another machine."""
     written(numbers(900), place / "table.csv")
     monkeypatch.setattr(
         "pegasos.program.learning.row_files.RowFile.is_complete", lambda self: False

@@ -1,4 +1,4 @@
-"""The small language of grids and kernels."""
+"""Test the grammar of grids and kernels."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_kernels_refused(text, why):
 
 @dataclass(repr=False, unsafe_hash=True)
 class Wave(Kernel):
-    """A kernel as somebody might add it: only its own declaration tells of it."""
+    """Kernel of an extension, known only by its own declaration."""
 
     measure: ClassVar[Any] = "inner"
     name = "wave"

@@ -1,4 +1,4 @@
-"""Training beyond memory: the same optimum as in memory on the same rows, in files that go when the work is done."""
+"""Test training beyond memory: the optimum of in-memory fits, and removed files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SETTINGS = [
 
 
 def _written(frame: pl.DataFrame, kind: str) -> Path:
-    """The frame in three files, a third of its rows in each; of Parquet, whose decoder needs a moment to start, in one."""
+    """Write the frame in three CSV files or one Parquet file."""
     folder = Path("shards")
     folder.mkdir()
     if kind == "parquet":
@@ -50,7 +50,7 @@ def _written(frame: pl.DataFrame, kind: str) -> Path:
 def test_the_same_optimum_as_in_memory(
     kind: str, frame: pl.DataFrame, options: tuple[object, ...], place: Path
 ) -> None:
-    """The objective of what was learned in passes is certified on the rows that the pipeline makes in memory."""
+    """Certify the objective of a fit in passes on the rows prepared in memory."""
     folder = _written(frame, kind)
     answer = fine(
         "train", folder, "--memory", "15kB", "--tol", 1e-4, "-o", "large.model", "--json", *options
@@ -99,7 +99,7 @@ def test_the_same_optimum_as_in_memory(
 def test_words_are_stored_without_their_zeros(
     scale: str, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One number for each word of a row, of 40: the optimum and the errors of rows with a number for each column."""
+    """Sparse one-hot rows give the optimum and errors of dense rows."""
     random = np.random.default_rng(2)
     word = pl.Series(
         "word",
@@ -164,7 +164,7 @@ def test_its_rows_are_known_again(place: Path) -> None:
 def test_a_table_that_turns_out_to_be_too_large(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the first rows foretold that it fits, it is found out on the way."""
+    """A table larger than its first rows suggest is found out while it is read."""
     folder = _written(numbers(900), "csv")
     monkeypatch.setattr("pegasos.program.datasets._MOST_SWELL", 0)
     assert (
@@ -248,7 +248,7 @@ def test_statistics_of_parts_are_those_of_the_whole() -> None:
 def test_steps_before_the_learner_are_fitted_to_a_sample(
     monkeypatch: pytest.MonkeyPatch, place: Path
 ) -> None:
-    """A median of all sampled numbers, their std, and 300 of 900 rows."""
+    """Median, std and landmarks come from a sample of 300 of 900 rows."""
     frame = messy(900).with_columns(
         width=pl.when(pl.int_range(pl.len()) % 9 > 0).then(pl.int_range(pl.len()) / 2)
     )
@@ -274,7 +274,7 @@ def test_steps_before_the_learner_are_fitted_to_a_sample(
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_dates_are_days_and_identifiers_are_left_out(kind: str, place: Path) -> None:
-    """As in memory: what the first rows show holds for all."""
+    """Column types found in the first rows hold for all rows."""
     days = [f"2024-{1 + row % 12:02}-{1 + row % 28:02}" for row in range(900)]
     frame = (
         numbers(900)

@@ -1,4 +1,4 @@
-"""What a new user meets: wrong names, wrong files, odd tables; and text from files that would like to be obeyed."""
+"""Test messages: wrong names, wrong files, odd tables, and control characters in files."""
 
 from __future__ import annotations
 
@@ -333,7 +333,7 @@ def test_variables_that_libraries_would_stumble_over(
 
 
 def test_a_library_that_fails_in_an_odd_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """NUMBA_DISABLE_JIT makes compiled functions fail: it is named, and nobody is asked to report it."""
+    """The error names NUMBA_DISABLE_JIT and does not ask for a report."""
 
     def load(*_: object) -> None:
         raise NotImplementedError("not usable in pure-python")
@@ -351,7 +351,7 @@ def test_a_library_that_fails_in_an_odd_environment(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.skipif(sys.platform != "linux", reason="file names are bytes on Linux only")
 def test_file_names_that_are_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Models and runs keep the command line, in which such a name is spelled out."""
+    """Models and runs keep the command line with the name in escaped form."""
     monkeypatch.chdir(tmp_path)
     data = os.fsdecode(b"table\xff.csv")
     Path(data).write_text(numbers(60).write_csv())

@@ -1,4 +1,4 @@
-"""What a person with a churn table sees: metrics, guessing, thresholds, dates, identifiers, and words instead of errors."""
+"""Test tune on a churn table: metrics, baseline, thresholds, dates, identifiers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LINEAR = ("--kernel", "linear", "--lam", "1e-2,1e-1", "--force")
 
 
 def churn(rows: int = 1200, seed: int = 7) -> pl.DataFrame:
-    """One row in ten churned; what is known of them tells a little, and never enough to call one."""
+    """Return a table in which one row in ten churned, with weakly informative columns."""
     random = np.random.default_rng(seed)
     tenure, calls = random.integers(0, 72, rows), random.poisson(1.3, rows)
     contract = random.choice(["month", "year"], rows)
@@ -292,7 +292,7 @@ def test_models_without_probabilities_are_compared_by_calibrated_ones(table):
 
 @pytest.mark.slow
 def test_examples_of_tune_work(table):
-    """Options go to the models for which they mean something, and that is said."""
+    """Options apply to the models that support them, with a note."""
     told = fine("tune", "--help").out
     examples = [
         line.strip()

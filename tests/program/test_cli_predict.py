@@ -1,4 +1,4 @@
-"""`predict`: what is written, in which order, and never half of it."""
+"""Test `predict`: contents, order of rows, and atomic output."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pegasos.program.modelfile import load
 
 @pytest.fixture
 def models(tmp_path, monkeypatch):
-    """Models of a plain and of a messy table; of two classes and of three."""
+    """Return models of a plain and a messy table, of two and three classes."""
     monkeypatch.chdir(tmp_path)
     plain, mixed = (
         written(numbers(), tmp_path / "plain.csv"),

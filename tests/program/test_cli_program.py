@@ -1,4 +1,4 @@
-"""The installed program, as a person or a script runs it: formats, exit codes, streams, signals, help."""
+"""Test the installed program: formats, exit codes, streams, signals, help."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def program(*arguments, code=0, folder=None, text=None, **environment):
-    """Run the program, and hold what is always so: the exit code, no traceback, no escape codes in a pipe."""
+    """Run the program; check its exit code, and that it prints no traceback or escape codes."""
     done = subprocess.run(
         [PROGRAM, *map(str, arguments)],
         capture_output=True,
@@ -50,7 +50,7 @@ def program(*arguments, code=0, folder=None, text=None, **environment):
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """The same 150 rows in every format; in HDF5 the last 30 are the test group."""
+    """Write 150 rows in every format; in HDF5 the last 30 are the test group."""
     folder = tmp_path_factory.mktemp("formats")
     frame = (
         numbers()
@@ -88,7 +88,7 @@ OPTIONS = ("--scale", "none", "--lam", "0.01", "--json", "-q")
 
 @pytest.fixture(scope="module")
 def trained(files):
-    """What train says of each file."""
+    """Return the output of train for each file."""
     return {
         name: fine("train", files / name, *OPTIONS, "-o", files / f"{name}.model").json
         for name in NAMES
@@ -114,7 +114,7 @@ def test_train_agrees_on_all_formats(files, trained):
 
 @pytest.mark.xdist_group("formats")
 def test_run_and_predict_agree_on_all_formats(files, trained):
-    """The model of one format on the file of another."""
+    """Apply the model of one format to the file of another."""
     wanted = trained["csv.csv"]["errors"]
     labels = fine("predict", files / "csv.csv.model", files / "csv.csv").out
     assert labels.count("\n") == 151
@@ -133,7 +133,7 @@ def test_run_and_predict_agree_on_all_formats(files, trained):
 
 
 def test_the_whole_way_from_data_to_labels(tmp_path, monkeypatch):
-    """Tuned by one process, and used by another."""
+    """Tune in one process, and predict in another."""
     written(numbers(), tmp_path / "my.csv")
     monkeypatch.chdir(tmp_path)
     tuned = fine("tune", "my.csv", "-m", "sdca", "--json")
@@ -220,7 +220,7 @@ def _cells(folder):
 
 
 def _stamps(folder):
-    """Which cells a store holds, by the number of their row: a cell that is computed again gets a new one."""
+    """Return the number of the row of each cell in a store; a computed cell gets a new one."""
     if not (folder / "sweep.sqlite").exists():
         return set()
     try:
@@ -235,7 +235,7 @@ def _stamps(folder):
 
 
 def test_help_of_every_command_is_light_and_begins_with_examples():
-    """One process that asks for all helps: nothing heavy may be loaded by then."""
+    """Help loads no heavy package."""
     code = f"""
 import contextlib, io, sys
 from pegasos.program import app
@@ -263,7 +263,7 @@ def test_help_of_tune_lists_about_ten_common_options_first():
 
 
 def test_the_page_of_a_run_loads_no_learner(tmp_path):
-    """Records are read as they are: scikit-learn and what comes with it took more than half of the time."""
+    """`report` reads records without importing scikit-learn."""
     written(numbers(), tmp_path / "my.csv")
     grid = ["-m", "sdca", "--kernel", "gaussian:1s", "--lam", "0.1,1", "--cv", "2"]
     fine("tune", tmp_path / "my.csv", *grid, "-q", "-o", tmp_path / "run")

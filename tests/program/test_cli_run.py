@@ -1,4 +1,4 @@
-"""`run` never calls the error on training rows a test error, and never drops a test row."""
+"""Test `evaluate`: training rows and test rows are reported separately and completely."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pegasos.program.records.runs import ErrorCount
 
 @pytest.fixture(params=[numbers, messy], ids=["numbers", "messy"])
 def trained(request, tmp_path, monkeypatch):
-    """A table, its file, the model that was trained on 80 % of it, and what train said."""
+    """Return a table, its file, a model trained on 80 % of it, and the output."""
     monkeypatch.chdir(tmp_path)
     frame = request.param()
     path = written(frame, tmp_path / "table.csv")
@@ -104,7 +104,7 @@ def test_training_rows_among_new_ones_are_told_apart_and_told(trained, tmp_path)
 
 
 def test_copies_across_the_split_are_counted_one_by_one(tmp_path, monkeypatch):
-    """Each row twice: what is in training k times is known k times, and every other copy is a test row."""
+    """A row that is k times in training is known k times; other copies are test rows."""
     monkeypatch.chdir(tmp_path)
     frame = pl.concat([numbers(60), numbers(60)])
     told = fine(
@@ -120,7 +120,7 @@ def test_copies_across_the_split_are_counted_one_by_one(tmp_path, monkeypatch):
 
 
 def _rows(frame, training):
-    """The rows on one side of the split that train drew: its seed is 0, by class."""
+    """Return the rows on one side of the stratified split with seed 0."""
     from sklearn.model_selection import train_test_split
 
     sides = train_test_split(

@@ -1,4 +1,4 @@
-"""Options of train and tune: what is refused, and what they mean."""
+"""Test options of train and tune: refusals and meaning."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_an_expansion_that_no_memory_holds_is_refused_before_it_is_tried(table):
 
 
 def test_cost_is_exactly_that_of_svc(table):
-    """λ = 1/(C m), so the objective reached is that of SVC with the same C and kernel."""
+    """λ = 1/(C m), so the objective is that of SVC with equal C and kernel."""
     answer = fine(
         "train",
         table,
@@ -193,7 +193,7 @@ def test_options_reach_the_learner(table):
 
 
 def test_perceptron_of_the_reports(table):
-    """Rows in their order, a learning rate, no intercept, the last vector."""
+    """Rows in order, a learning rate, no intercept, the last vector."""
     options = ("--sampling", "in-order", "--learning-rate", "0.5", "--intercept", "no")
     answer = fine("train", table, "-m", "perceptron", *options, "--average", "no", "--json").json
     found = read_model(answer["model"]).estimator.steps[-1][1]

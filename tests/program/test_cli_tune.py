@@ -1,4 +1,4 @@
-"""`tune`: the default grid, the folder, and what may and may not change a result."""
+"""Test `tune`: the default grid, the folder, and reproducibility."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ def test_more_families_than_a_table_shows(table):
 
 
 def test_cv_and_scoring(table):
-    """Scorers of scikit-learn that are metrics of ours are those; others have no baseline."""
+    """Scorers of scikit-learn with a metric here are mapped to it; others have no baseline."""
     answer = fine("tune", table, *SMALL[:-2], "--cv", "4", "--scoring", "f1_macro", "--json").json
     assert (answer["folds"], answer["metric"], answer["better_than_baseline"]) == (
         4,
@@ -284,7 +284,7 @@ def test_cv_and_scoring(table):
 
 
 def test_time_that_is_up(table):
-    """A usable model whatever the time, and words that say what it is."""
+    """Any time limit gives a usable model and a statement about it."""
     told = fine("tune", table, *SMALL, "--max-time", "1e-9", "-o", "asked")
     assert (
         "Time limit reached (1e-09 s): the saved model was trained on the training rows only"
@@ -345,7 +345,7 @@ def test_one_vs_one_where_a_fold_lacks_a_class(tmp_path, monkeypatch):
 
 
 def test_the_saved_model_knows_all_rows(table):
-    """Its test error is that of a model which did not know them, and every place says so."""
+    """The test error is that of a model trained without the test rows, and is labelled so."""
     told = fine("tune", table, *SMALL, "-o", "all")
     assert "refitted after that, on all 150 rows" in told.out
     first = fine("tune", table, *SMALL, "-o", "all", "--force", "--json").json
@@ -402,7 +402,7 @@ def test_groups_stay_together_in_every_fold(table, tmp_path, monkeypatch):
 
 
 def test_weights_and_class_weights_have_an_effect(tmp_path, monkeypatch):
-    """Rows of one class without weight, or with hardly any, are never predicted."""
+    """A class with almost no weight is never predicted."""
     monkeypatch.chdir(tmp_path)
     frame = numbers().with_columns(w=pl.when(pl.col("y") == "yes").then(0.001).otherwise(1000.0))
     path = written(frame, tmp_path / "weighted.csv")

@@ -1,4 +1,4 @@
-"""Tables of text: what is found in them, what is said about them, what is refused."""
+"""Test text tables: detection of columns, notes, and refusals."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def test_oddities_are_noted(table: Any) -> None:
 
 
 def _members(rows: int, repeats: int) -> str:
-    """Numbers of members in any order, and the first rows again at the end."""
+    """Return member numbers in random order, with the first rows repeated at the end."""
     numbers = np.random.default_rng(0).permutation(rows) + 5000
     lines = [f"{number},{row % 7},{row % 2}\n" for row, number in enumerate(numbers)]
     return "member,calls,y\n" + "".join([*lines, *lines[:repeats]])
@@ -219,7 +219,7 @@ def test_identifiers_are_left_out_though_rows_repeat(table: Any, repeats: int) -
 
 
 def test_words_and_spaced_numbers_of_rows_are_identifiers_though_rows_repeat(table: Any) -> None:
-    """As in a table of customers with a number in steps of three and a key of letters, some of whom are there twice."""
+    """Numbers in steps of three and text keys are identifiers although rows repeat."""
     lines = [
         f"{1000 + 3 * row},k-{row:x},{row % 7},{'ab'[row % 2]},{row % 2}\n" for row in range(2000)
     ]
@@ -258,14 +258,14 @@ def test_many_words_are_pointed_at_and_used(table: Any) -> None:
 
 
 def test_whole_numbers_that_repeat_are_no_identifiers(table: Any) -> None:
-    """A measurement may decide about all else in its row: then each different row has a number of its own, too."""
+    """A measurement that determines all other columns is not an identifier."""
     values = np.random.default_rng(0).integers(300, size=400)
     found = table("kilograms,c,y\n" + "".join(f"{value},7,{value % 2}\n" for value in values))
     assert [column.name for column in found.columns] == ["kilograms", "c"]
 
 
 def test_the_only_column_is_no_identifier_because_rows_have_nothing_else(table: Any) -> None:
-    """Of one column, or of columns that never change, each different value is a different row."""
+    """With a single varying column each distinct value is a distinct row."""
     ages = np.random.default_rng(0).integers(18, 81, size=2000)
     assert [
         each.name

@@ -1,4 +1,4 @@
-"""What is particular to Parquet, HDF5, npz and svmlight."""
+"""Test properties of Parquet, HDF5, npz and svmlight files."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_parquet_pages_of_impossible_sizes(tmp_path: Path) -> None:
 
 
 def test_parquet_dates_and_times_are_days(tmp_path: Path) -> None:
-    """As the same moments written as words would be; times of a zone count in universal time."""
+    """Dates equal those written as text; zoned times count in UTC."""
     path = tmp_path / "days.parquet"
     noon = pl.Series([datetime.datetime(1970, 1, day, 12) for day in (1, 2, 9)])
     frame = pl.DataFrame(
@@ -292,7 +292,7 @@ def test_sparse_npz_that_is_refused(tmp_path: Path, changed: dict[str, Any], mes
 
 
 def test_sparse_npz_counts_what_is_stored(tmp_path: Path) -> None:
-    """Not what its rows would take if they were dense: 800 MB."""
+    """The limit counts stored numbers, not the 800 MB of dense rows."""
     path, X = tmp_path / "wide.npz", sparse.random(2000, 50_000, density=1e-4, format="csr", rng=0)
     parts = {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": X.shape}
     np.savez(path, **parts, format=b"csr", y=np.arange(2000) % 2)

@@ -1,4 +1,4 @@
-"""A few hundred damaged files; `python -m tests.fuzz_data` runs as many as one likes, and the files made to hurt."""
+"""Fuzz the readers with a few hundred files; `python -m tests.fuzz_data` runs more."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ pytest.importorskip("resource")
 
 
 def _fuzz(*arguments: str) -> None:
-    """In a process of its own, whose memory is measured."""
+    """Run the fuzzer in a process of its own, whose memory is measured."""
     command = [sys.executable, "-m", "tests.fuzz_data", *arguments]
     done = subprocess.run(
         command, capture_output=True, text=True, cwd=Path(__file__).parents[2], check=False

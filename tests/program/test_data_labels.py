@@ -1,4 +1,4 @@
-"""Labels have one text, the same for whoever counts, hashes or shows them."""
+"""Test that labels have one text for counting, hashing and display."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every format there and back, whole and in chunks; what is refused, and how it is said."""
+"""Test round trips of every format, whole and in blocks, and refusals."""
 
 from __future__ import annotations
 

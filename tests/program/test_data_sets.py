@@ -1,4 +1,4 @@
-"""Named sets: their shapes and seeds, where real data are looked for, and that only the published data bear their names."""
+"""Test named sets: shapes, seeds, search paths, and checksums of published data."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GENERATED = {
 
 @pytest.fixture
 def nowhere(tmp_path, monkeypatch):
-    """No real data anywhere: PEGASOS_DATA is an empty folder, and so is the user's own."""
+    """Hide all real data: PEGASOS_DATA and the user's folder are empty."""
     monkeypatch.setenv("PEGASOS_DATA", str(tmp_path / "data"))
     monkeypatch.setattr("platformdirs.user_data_dir", lambda *_, **__: str(tmp_path / "own"))
     return tmp_path
@@ -35,7 +35,7 @@ def nowhere(tmp_path, monkeypatch):
 
 @pytest.fixture
 def published():
-    """The real digits as the file has them."""
+    """Return the digits as stored in the published file."""
     h5py = pytest.importorskip("h5py")
     with h5py.File(real_data("usps.h5")) as file:
         X = np.concatenate([file[group]["data"][:] for group in ("train", "test")])
@@ -151,7 +151,7 @@ def test_the_fingerprint_of_usps_forgives_noise_and_nothing_else(published):
 
 
 def as_openml(X, y):
-    """The published digits as OpenML keeps them: pixels -1 to 1 with three decimals, labels "1" to "10"."""
+    """Return the digits as on OpenML: pixels -1 to 1 with three decimals, labels "1" to "10"."""
     return SimpleNamespace(
         data=np.round(2 * X.astype(np.float64) - 1, 3), target=(y + 1).astype(str).astype(object)
     )

@@ -1,4 +1,4 @@
-"""Many files as one table: what belongs to it, in which order, and how a file that differs is named."""
+"""Test several files as one table: selection, order, and messages about differences."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KINDS = ["csv", "csv.gz", "bare", "parquet", "svmlight", "npz", "hdf5"]
 
 
 def _shards(folder: Path, frame: pl.DataFrame, kind: str, cuts: list[int]) -> Path:
-    """The rows of a frame, cut and written as part-1, part-2, ..."""
+    """Write the rows of a frame as part-1, part-2, ..."""
     folder.mkdir(exist_ok=True)
     X, y = frame.drop("y").to_numpy(), frame["y"].to_numpy()
     for number, (start, stop) in enumerate(zip([0, *cuts], [*cuts, frame.height], strict=True), 1):
@@ -123,7 +123,7 @@ def test_names_for_what_comes_of_it() -> None:
 
 
 def test_words_and_gaps_are_those_of_the_whole(tmp_path: Path) -> None:
-    """A column that is numbers in the first files and words in a later one is words, written as they were."""
+    """A column with text in any file is text in all files."""
     rows = [
         f"{1.0 + i / 8},{f'0{i}' if i < 20 else 'x'},{'' if i % 7 == 0 else i},{i % 2}"
         for i in range(40)

@@ -1,4 +1,4 @@
-"""Dates, however people write them: days, the same when a model is trained and when it predicts."""
+"""Test dates in many notations: equal days in training and prediction."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_eight_digits_are_a_date_if_all_of_them_are() -> None:
 def test_a_model_reads_dates_as_it_was_taught(
     way: str, memory: tuple[str, ...], place: Path
 ) -> None:
-    """One row later, which alone could not tell day from month, is the day that it was; other ways of writing are refused."""
+    """Prediction uses the order of day and month found in training, and refuses others."""
     rows = 900
     days = np.datetime64("2001-01-01") + np.random.default_rng(1).integers(0, 9000, rows)
     late = days > np.datetime64("2013-01-01")

@@ -1,4 +1,4 @@
-"""Descriptions: against plain NumPy, for every container, and the published figures of the real data."""
+"""Compare descriptions with NumPy for every container, and with published figures."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def blocks_of(whole: Dataset, rows: int) -> Iterator[Dataset]:
 @pytest.mark.parametrize("kind", ["numbers", "float32", "gaps and words", "sparse"])
 @pytest.mark.parametrize("rows", [500, 7])
 def test_blocks_of_rows_are_described_as_one_block(kind, rows):
-    """Counts, ends and quartiles are equal, moments and correlations up to rounding."""
+    """Counts, ranges and quartiles are equal, moments and correlations up to rounding."""
     random = np.random.default_rng(3)
     X = random.normal(size=(1800, 6)) * [1, 2, 3, 1e3, 1e-3, 1] + [0, 0, 0, 1e6, 0, 0]
     X[:, 1] += X[:, 0]
@@ -260,7 +260,7 @@ def test_blocks_of_rows_are_described_as_one_block(kind, rows):
 
 
 def test_blocks_within_little_memory_are_estimated_closely():
-    """A sample of 6,944 rows of 40,000: quartiles within three standard errors, exact moments."""
+    """Quartiles from 6,944 of 40,000 rows are within three standard errors."""
     random = np.random.default_rng(1)
     X = random.normal(size=(40_000, 3))
     columns = [Column(f"x{j + 1}") for j in range(3)]
@@ -289,7 +289,7 @@ def test_nothing_to_describe():
 
 
 def test_binary10_as_published(monkeypatch):
-    """265 rows with any |z| >= 3 over all 10,000; the published x2-x5 and x5-x9 count from zero: here x3-x6 and x6-x10."""
+    """265 rows have |z| >= 3; the report counts columns from zero, so x2 there is x3 here."""
     monkeypatch.setenv("PEGASOS_DATA", str(real_data("binary10.csv").parent))
     found = describe(load_set("binary10"))
     assert found.outlier_rows == 265 and sum(f.outliers for f in found.columns) == 282

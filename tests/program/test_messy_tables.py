@@ -1,4 +1,4 @@
-"""Tables as people have them: missing labels, stray classes, amounts of money, columns that give the label away."""
+"""Test messy tables: missing labels, stray classes, amounts of money, leaks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SIZES = [(), ("--memory", "15kB")]
 
 
 def frame(rows: int = 400, seed: int = 0) -> pl.DataFrame:
-    """Two informative numbers, and a label that they tell up to some noise."""
+    """Return two informative numbers and a noisy label."""
     random = np.random.default_rng(seed)
     a, b = random.normal(size=(2, rows))
     yes = a + b + 0.7 * random.normal(size=rows) > 0
@@ -53,7 +53,7 @@ def written(table: pl.DataFrame, path: Path) -> Path:
 def test_rows_without_a_label_are_ignored_and_counted(
     size: tuple[str, ...], name: str, tmp_path: Path
 ) -> None:
-    """The model is that of the table without these rows."""
+    """The model equals that of the table without these rows."""
     gaps = [0, 7, *range(100, 140)]
     holes = written(with_gaps(frame(), gaps), tmp_path / name)
     kept = frame()[[row for row in range(400) if row not in gaps]]
@@ -102,7 +102,7 @@ def test_rows_are_named_by_their_place_in_the_file(tmp_path: Path) -> None:
 
 
 def test_chunks_without_any_label_are_left_out(tmp_path: Path) -> None:
-    """Whole stretches of a file without labels: at the beginning, between others, and at the end."""
+    """Long runs of rows without labels are skipped anywhere in a file."""
     gaps = [*range(150), *range(200, 350), *range(390, 400)]
     path = written(with_gaps(frame(), gaps), tmp_path / "table.csv")
     columns = [Column("a"), Column("b")]
@@ -117,7 +117,7 @@ def test_chunks_without_any_label_are_left_out(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", SIZES, ids=["memory", "larger"])
 def test_a_stray_class_is_questioned(size: tuple[str, ...], tmp_path: Path) -> None:
-    """And does not keep the other rows from being split by class, and learned."""
+    """A stray class does not prevent a stratified split and training."""
     labels = frame()["y"].to_list()
     labels[17] = "maybe"
     data = written(frame().with_columns(pl.Series("y", labels)), tmp_path / "table.csv")
@@ -290,7 +290,7 @@ def test_public_tables_have_no_leak(name: str) -> None:
 @pytest.mark.parametrize("size", [(), ("--memory", "100kB")], ids=["memory", "larger"])
 @pytest.mark.parametrize("high", [16, 255, 16.5])
 def test_pixels_are_scaled_to_one(size: tuple[str, ...], high: float, tmp_path: Path) -> None:
-    """By describe, train and tune alike; a fraction among them, and they are measurements."""
+    """describe, train and tune agree; with one fraction the columns are measurements."""
     X, y = datasets.load_digits(return_X_y=True)
     X = np.where(X[:600, 10:40] == 16, high, X[:600, 10:40])
     columns = {f"x{j}": X[:, j] for j in range(X.shape[1])}

@@ -1,4 +1,4 @@
-"""Run the fuzzer of model files briefly: each file gives a valid model or a `BadModel`."""
+"""Fuzz model files briefly: each file gives a valid model or a `BadModel`."""
 
 from __future__ import annotations
 

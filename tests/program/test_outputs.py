@@ -1,4 +1,4 @@
-"""What a full disk, a signal or an odd environment leaves behind: a sentence, an exit code, and nothing half-made."""
+"""Test full disks, signals and odd environments: one message, an exit code, no partial files."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def left_over(folder: Path) -> list[str]:
-    """Whatever should not outlive a command."""
+    """Return files and processes that should not outlive a command."""
     return [
         str(path)
         for path in folder.rglob("*")
@@ -51,7 +51,7 @@ def left_over(folder: Path) -> list[str]:
 
 
 def shell(line: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """A line for the shell in which PEGASOS stands for the program."""
+    """Return a shell command line in which PEGASOS stands for the program."""
     line = re.sub(r"\bPEGASOS\b", " ".join(PROGRAM), line)  # but not in the names of variables
     environment = {**os.environ, **environment}
     done = subprocess.run(
@@ -72,7 +72,7 @@ def shell(line: str, folder: Path, **environment: str) -> subprocess.CompletedPr
 
 @contextlib.contextmanager
 def full_after(count: int, below: Path) -> Iterator[list[str]]:
-    """A disk that takes `count` writes to files below a folder, and then none: a stand-in that is full at any write one likes."""
+    """Simulate a disk that fails after `count` writes to files below a folder."""
     told: list[str] = []
     real = {name: getattr(os, name) for name in ("open", "write", "fsync", "replace", "mkdir")}
     real_open = builtins.open
@@ -123,7 +123,7 @@ OUTPUTS = {
     ],
 )
 def test_a_disk_that_is_full_at_any_write(name: str, place: Path) -> None:
-    """Every write in turn is the one that fails: a sentence, no file that is half there, and the old one as it was."""
+    """Let each write fail in turn: a message, no partial file, the old file unchanged."""
     fine("train", "table.csv", "-m", "perceptron", "-q", "-o", "my.model")
     out = place / "out"
     out.mkdir()
@@ -156,7 +156,7 @@ def test_a_disk_that_is_full_at_any_write(name: str, place: Path) -> None:
 
 
 def test_a_store_on_a_full_disk_says_so_and_goes_on_later(tmp_path: Path) -> None:
-    """SQLite itself runs out of pages."""
+    """Limit the pages of SQLite itself."""
     random_numbers = np.random.default_rng(0)
     X = random_numbers.normal(size=(60, 3))
     y = X[:, 0] > 0
@@ -296,7 +296,7 @@ def test_records_that_are_damaged(name: str, content: str, place: Path) -> None:
 
 
 def test_devices_and_pipes_stay_what_they_are(place: Path) -> None:
-    """A file is replaced when it is complete: nothing else may be, least of all a device, which root could replace."""
+    """Only regular files are replaced, never devices, which root could replace."""
     os.mkfifo("pipe")
     fine("train", "table.csv", "-m", "perceptron", "-q", "-o", "my.model")
     for command in (
@@ -322,7 +322,7 @@ def test_the_page_of_a_run_is_written_anew(place: Path) -> None:
 
 
 class Full(io.StringIO):
-    """A stream on a full disk."""
+    """Stream on a full disk."""
 
     def write(self, text: str) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -418,7 +418,7 @@ def test_odd_environments(line: str, code: int, words: str, trained: Path) -> No
 
 
 def test_a_signal_between_any_two_steps_leaves_nothing(tmp_path: Path) -> None:
-    """The file is listed before it is made, and what `finally` did not reach is removed at the end."""
+    """Temporary files are registered before they are made, and removed at exit."""
     target = tmp_path / "x"
     unfinished = files.replacing(target)
     with unfinished as path:
@@ -436,7 +436,7 @@ def test_a_signal_between_any_two_steps_leaves_nothing(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_signals_at_random_moments(name: str, place: Path) -> None:
-    """Exit code 130 or that of a command that was done, no traceback, nothing half-made; then the same command ends well."""
+    """Exit code 130 or success, no traceback, no partial file; then a rerun succeeds."""
     if signal.getsignal(getattr(signal, name)) is signal.SIG_IGN:
         pytest.skip("this signal is ignored here, as nohup asks, and so it is by the program")
     written(numbers(3000), place / "large.csv")
@@ -498,7 +498,7 @@ def test_signals_while_standard_input_is_read(line: str, place: Path) -> None:
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Any]:
-    """Mounts small disks, as root."""
+    """Mount small disks, as root."""
     mounted: list[Path] = []
 
     def mount(options: str) -> Path:
@@ -544,7 +544,7 @@ def test_disks_that_are_really_full(disk: Any, place: Path) -> None:
 
 @pytest.mark.slow
 def test_a_run_goes_on_when_there_is_room_again(disk: Any, place: Path) -> None:
-    """The store fills a disk; after it was made larger, the same command ends with the table of an undisturbed run."""
+    """After the disk is enlarged, the command ends with the undisturbed table."""
     line = "PEGASOS tune digits --no-page -q -m perceptron --epochs 1,2,3,5,8 --cv 3 --force -o {}"
     small = disk("size=300k")
     assert "no space left" in shell(line.format(f"{small}/run"), place).stderr

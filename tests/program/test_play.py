@@ -1,4 +1,4 @@
-"""The page to play with, in a real browser: the same coefficients as the library's, and everything by pointer and by keyboard."""
+"""Test the play page in a browser: coefficients of the library, pointer and keyboard."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def coefficients(browser):
 
 
 def random_setting(random: np.random.Generator) -> dict[str, object]:
-    """Points, a learner and a seed, as the page takes them."""
+    """Return points, a learner and a seed as the page stores them."""
     m, classes = int(random.integers(8, 60)), int(random.integers(2, 5))
     codes = np.concatenate([np.arange(classes), random.integers(classes, size=m - classes)])
     X = (
@@ -103,7 +103,7 @@ def random_setting(random: np.random.Generator) -> dict[str, object]:
 
 
 def learner_of(spec, seed, explicit=False):
-    """The library's learner of a setting; a linear one with its coefficients, or with explicit features."""
+    """Return the library's learner of a setting."""
     kernels = {
         "linear": Linear(),
         "polynomial": Polynomial(spec["degree"], spec["coef0"]),
@@ -136,9 +136,9 @@ def fitted(spec, seed, X, y, explicit=False):
 
 
 def rounding(spec, seed, X, y, model):
-    """How much the library's own coefficients move where its kernel matrix is rounded otherwise.
+    """Return the change of the library's coefficients from another rounding of K.
 
-    The first steps of the logistic walk with a small λ are so long that they magnify a rounding.
+    The first steps of the logistic walk with a small λ are long and magnify rounding.
     """
     if (spec["model"], spec["loss"]) != ("pegasos", "logistic"):
         return 0.0
@@ -153,7 +153,7 @@ def rounding(spec, seed, X, y, model):
 
 
 def full_coefficients(model, m):
-    """One coefficient for each row, zeros too: columns x rows."""
+    """Return one coefficient per row, zeros included: columns x rows."""
     found = np.zeros((len(model.dual_coef_), m))
     found[:, model.support_] = model.dual_coef_
     return found

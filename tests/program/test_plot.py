@@ -1,4 +1,4 @@
-"""Single charts: each is an Altair chart that says what the model, the sweep or the rows say."""
+"""Test single charts: Altair charts that show the model, the sweep or the rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LAMS = [1e-3, 1e-2, 1e-1]
 
 
 def rows_of(chart) -> list[dict]:
-    """The rows that a chart draws, as its file has them."""
+    """Return the rows of the data embedded in a chart."""
     spec = chart.to_dict()
     return spec["datasets"][spec["data"]["name"]] if "datasets" in spec else spec["data"]["values"]
 
@@ -215,7 +215,7 @@ def test_without_altair_the_way_out_is_named(monkeypatch):
 
 
 def test_charts_are_drawn(tmp_path, sweep):
-    """Vega itself takes them: an image of a page's size comes out."""
+    """Vega renders the charts to images of the expected size."""
     for number, chart in enumerate(
         (pegasos.plot.heatmap(sweep), pegasos.plot.boundary(sweep, *MOONS))
     ):

@@ -1,4 +1,4 @@
-"""Pipelines around a learner, grids for a sweep, and the outlier filter inside them."""
+"""Test pipelines around a learner, grids for a sweep, and the outlier filter."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_pipeline_learns_is_saved_and_predicts_the_same(make, drop, expand, tm
 @KINDS
 @pytest.mark.parametrize("drop", [None, 2.0])
 def test_weights_reach_the_learner(make, drop):
-    """With fifty times the weight a class is predicted more often."""
+    """A class with fifty times the weight is predicted more often."""
     data = make()
     scores = []
     for weights in (np.ones(len(data)), np.where(data.y == np.unique(data.y)[0], 50.0, 1.0)):
@@ -120,7 +120,7 @@ def test_scales():
 
 @pytest.mark.parametrize("scale", ["standardize", "normalize", "robust", "none"])
 def test_only_numbers_are_scaled(scale):
-    """The 0/1 columns of words and gaps are not scaled; a table of words needs no scaler, one of numbers a plain one."""
+    """One-hot columns and missing-value indicators are not scaled."""
     data = frame_data()
     recipe = make_recipe(data, Perceptron(), scale)
     prepared = recipe.estimator[:-1].fit_transform(data.X)
@@ -143,7 +143,7 @@ def test_only_numbers_are_scaled(scale):
 
 
 def test_rare_words_are_no_outliers():
-    """A word in one row of fifty is a column of 0 and 1 whose z is 7: only numbers are looked at."""
+    """The one-hot column of a rare text has z = 7, but only numbers are checked."""
     frame = pl.DataFrame({"x": np.linspace(-1, 1, 50), "city": ["rare"] + ["usual"] * 49})
     data = Dataset("rare", frame, [Column("x", NUMBER), Column("city", TEXT)], np.arange(50) % 2)
     recipe = make_recipe(data, Perceptron(), "auto", None, 3.0)

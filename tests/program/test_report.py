@@ -1,4 +1,4 @@
-"""The report's pages: what they hold, how large they are, and that nothing from data becomes markup."""
+"""Test report pages: contents, size, and escaping of data."""
 
 from __future__ import annotations
 
@@ -300,7 +300,7 @@ def test_frames_with_categories_and_gaps():
 
 
 def test_pairs_of_features_by_class():
-    """Scatter plots of the features that separate classes best, in the colors of the classes."""
+    """Scatter plots show the features that separate classes best."""
     X, y = make_blobs(90, centers=3, n_features=5, random_state=1)
     X[:, 3:] = np.random.default_rng(0).normal(size=(90, 2))
     page = report(SDCA(random_state=0).fit(X, y), X, y, columns=list("abcde"), tsne=False)
@@ -536,7 +536,7 @@ def test_study_page(tmp_path):
 
 
 def test_charts_follow_their_schema(page):
-    """Vega-Lite's own schema, which Altair brings along; Altair itself looks at each chart ten times as long."""
+    """Validate with the Vega-Lite schema that Altair ships, which is faster than Altair."""
     altair, jsonschema = pytest.importorskip("altair"), pytest.importorskip("jsonschema")
     (file,) = Path(altair.__file__).parent.glob("vegalite/*/schema/vega-lite-schema.json")
     schema = json.loads(file.read_text(encoding="utf-8"))
@@ -658,7 +658,7 @@ def test_dataset_may_be_given_as_it_is(sweep, digits):
 
 
 class Mine(Kernel):
-    """A kernel of a user's own, with a parameter that no option of the command line has."""
+    """User-defined kernel with a parameter that the command line does not have."""
 
     def __init__(self, weight=1.0):
         self.weight = weight
@@ -725,7 +725,7 @@ def test_report_command_on_a_model_and_rows(tmp_path):
 
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
 def test_pages_of_frames_with_words(kind):
-    """A pipeline that picks columns by name, and a sweep of it."""
+    """A pipeline that selects columns by name, and a sweep of it."""
     pd = pytest.importorskip(kind)
     from sklearn.compose import make_column_transformer
     from sklearn.pipeline import make_pipeline

@@ -1,4 +1,4 @@
-"""The report in a real browser: headless Chromium, opened from disk. Skipped where Chromium or its driver is not installed."""
+"""Test the report in headless Chromium, opened from disk (skipped where it is missing)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NAMES = [HOSTILE, "</script>", "<img src=x onerror=alert(3)>"]
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    """A sweep with two kernels and hostile labels, a single cell, and a study."""
+    """Write a sweep with two kernels and hostile labels, a single cell, and a study."""
     folder = tmp_path_factory.mktemp("pages")
     found = fake(8)
     half, cells = found.cells[:4], []
@@ -137,7 +137,7 @@ def test_rates_instead_of_counts(browser, pages):
 
 
 def test_precision_and_recall_of_each_class(browser, tmp_path):
-    """Of 8 rows of class 0 six are right, of 12 of class 1 eight."""
+    """Six of 8 rows of class 0 are right, and eight of 12 of class 1."""
     y = np.repeat(["class 0", "class 1"], [8, 12])
     X = np.repeat([-1.0, 1.0, -1.0, 1.0], [6, 2, 4, 8])[:, None]
     model = SDCA(random_state=0).fit([[-1.0], [1.0]], ["class 0", "class 1"])

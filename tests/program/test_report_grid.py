@@ -1,4 +1,4 @@
-"""The grid of a report: families of kernels, the axes of their heatmaps, and what is drawn at which place."""
+"""Test the grid of a report: kernel families, axes of heatmaps, and their cells."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytest.importorskip("vl_convert")
 
 
 def heat_rows(grid):
-    """The rows of each heatmap of a grid, by the name of the family."""
+    """Return the rows of each heatmap by family."""
     blocks = grid_blocks(grid, clickable=False)
     charts = {name: spec for block in blocks for name, spec in block.charts().items()}
     return {name.removeprefix("heat "): spec["data"]["values"] for name, spec in charts.items()}
@@ -80,7 +80,7 @@ def test_the_color_scale_is_shared_and_spans_two_standard_errors():
 
 
 def test_heatmaps_show_estimates_on_the_rows_of_the_first_stage():
-    """Stage 2 estimates are of other rows: they stand in the table, and their cells have a mark."""
+    """Stage-2 estimates are in the table, and their cells are marked."""
     cells = [replace(cell, first=cell.value + 0.3, folds=[0.1] * 2) for cell in fake(4).cells]
     cells[1] = replace(cells[1], stage=2, value=0.01)
     half = replace(cells[1], number=4, stage=3, value=0.005, first=None)

@@ -1,4 +1,4 @@
-"""Parts of pages besides the grid: boundaries, weights, certificates, thresholds."""
+"""Test other parts of pages: boundaries, weights, certificates, thresholds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytest.importorskip("vl_convert")
 
 @pytest.fixture(scope="module")
 def ring():
-    """Two classes in the plane, one around the other, and a model of them."""
+    """Return two classes, one around the other, and their model."""
     X = np.random.default_rng(0).normal(size=(120, 2))
     y = np.where((X**2).sum(axis=1) > 1.3, "out", "in")
     return X, y, SDCA(lam=0.01, kernel=Gaussian(1.0), tol=1e-4, random_state=0).fit(X, y)
@@ -101,7 +101,7 @@ def test_pages_of_models_have_thresholds_and_certificates(ring):
 
 
 def test_model_files_keep_their_curve(ring, tmp_path, monkeypatch):
-    """The objective with the bound below it, and the gap; files from before that was kept have the gap after each epoch."""
+    """Model files keep the objective with its lower bound and the gap."""
     X, y, _ = ring
     model = SDCA(lam=0.001, kernel=Gaussian(1.0), tol=1e-3, finish=False, random_state=0).fit(X, y)
     save(model, tmp_path / "my.model")
@@ -126,7 +126,7 @@ def test_model_files_keep_their_curve(ring, tmp_path, monkeypatch):
 
 
 def test_bounds_on_the_way_are_bounds(ring):
-    """A method's early dual points may promise less than nothing: no loss is negative, and what was proved stays proved."""
+    """Lower bounds are at least 0 and never decrease."""
     X, y, _ = ring
     model = SDCA(lam=0.001, random_state=0).fit(X, y)
     model.objective_curve_ = np.array(

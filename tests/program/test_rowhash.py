@@ -1,4 +1,4 @@
-"""Hashes of rows: the same for every container, held to literal values, and matched as multisets."""
+"""Test hashes of rows: equal for all containers, literal values, multiset matching."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def plain_text(text: str) -> int:
 
 
 def plain_hash(row, label: str | None = None) -> int:
-    """The formula of the module with Python's own integers; None is missing, a str a word."""
+    """Compute the hash by its formula with Python integers; None is missing, str is text."""
     total = 0 if label is None else plain_mix(plain_text(label) ^ 0x6C6162656C)
     for j, value in enumerate(row):
         key = plain_mix((j + 1) * 0x9E3779B97F4A7C15 % MODULUS)
@@ -79,7 +79,7 @@ def test_every_container_agrees_with_the_plain_formula(X, labelled):
 
 
 def test_literal_values():
-    """These are kept in model files: if this test fails, old models no longer know their training rows."""
+    """Model files keep these hashes: if this test fails, old models do not know their rows."""
     X = np.array([[1.0, 0.0, -2.5], [0.1, np.nan, 1e30], [0.0, 0.0, 0.0]])
     assert hash_rows(X).tolist() == [9274388408794447247, 11628837756756988148, 0]
     assert hash_rows(X, ["1", "two", "-1"]).tolist() == [

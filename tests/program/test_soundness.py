@@ -1,4 +1,4 @@
-"""Models that answer nonsense: a file that loads gives finite scores to rows of the size of training, or somebody is named."""
+"""Test that models which load give finite scores for rows of ordinary size."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ RANDOM = np.random.default_rng(0)
 
 @pytest.fixture(autouse=True)
 def the_same_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever ran before."""
+    """Seed the global generator before each test."""
     monkeypatch.setitem(globals(), "RANDOM", np.random.default_rng(0))
 
 
@@ -52,7 +52,7 @@ def saved(model: Any, path: Path) -> tuple[dict[str, Any], dict[str, Any], bytes
 
 
 def with_number(path: Path, model: Any, array: str, value: float, place: int = 0) -> Path:
-    """The model's file with one number of an array changed."""
+    """Return the model's file with one number of an array changed."""
     header, head, data = saved(model, path)
     entry = header[array]
     dtype = {"F64": "<f8", "F32": "<f4"}[entry["dtype"]]
@@ -117,7 +117,7 @@ def test_no_score_is_ever_infinite(model: Any, array: str, value: float, tmp_pat
 
 
 def calibrated(kind: str, classes: int) -> Any:
-    """A model as a search leaves it."""
+    """Return a model with the calibration of a search."""
     y = np.searchsorted([0.0] if classes == 2 else [-0.5, 0.5], X[:, 0])
     model = SDCA(random_state=0).fit(X, y)
     model.calibration_ = fit_calibration(kind, model.decision_function(X), y)
@@ -191,7 +191,7 @@ def test_a_length_of_learning_that_no_fit_has(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", [SIGMOID, ISOTONIC])
 @pytest.mark.parametrize("columns", [1, 3])
 def test_whatever_a_calibration_is_like_it_gives_probabilities(kind: str, columns: int) -> None:
-    """Slopes beyond all measure, and knots so near to each other that a line between them is not finite."""
+    """Extreme slopes, and knots too close for a finite line between them."""
     steep = (
         np.array([1e308, -1e308])
         if kind == SIGMOID
@@ -282,7 +282,7 @@ def test_predict_names_the_row_and_the_column(
 def test_a_damaged_model_is_to_blame_where_the_row_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The checksum is that of the changed file: nothing that loading could see."""
+    """The file has a valid checksum of changed numbers."""
     monkeypatch.chdir(tmp_path)
     written(numbers(40), tmp_path / "table.csv")
     fine("train", "table.csv", "-m", "sdca", "-q", "-o", "my.model")
@@ -332,7 +332,7 @@ def test_columns_of_very_different_sizes_are_told_once_and_early(learner: Any) -
 
 
 def test_sdca_solves_columns_of_any_size() -> None:
-    """One column multiplied by 1e8: a certified optimum that is as right as before."""
+    """A column multiplied by 1e8 has a certified and equally good optimum."""
     random = np.random.default_rng(1)
     rows = random.normal(size=(400, 5))
     labels = rows @ random.normal(size=5) > 0
@@ -348,7 +348,7 @@ def test_sdca_solves_columns_of_any_size() -> None:
 def test_sparse_rows_for_a_model_of_dense_ones(
     scale: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A scaler that moves zeros cannot take sparse rows: they are made dense, some at a time, and the file is not blamed."""
+    """Sparse rows are made dense in blocks for a scaler that shifts zeros."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(scoring, "_DENSE_NUMBERS", 3 * 4)
     table = numbers(40)
@@ -389,7 +389,7 @@ def test_sparse_rows_for_a_model_of_dense_ones(
 
 
 def large_table(path: Path, value: str) -> Path:
-    """Rows beyond the memory that the tests allow, with an odd number in line 501."""
+    """Write rows beyond the memory limit of the tests, with an odd number in line 501."""
     lines = numbers(900).write_csv().splitlines()
     lines[500] = ",".join(["1", value, *lines[500].split(",")[2:]])
     path.write_text("\n".join(lines) + "\n")
