@@ -22,7 +22,8 @@ from pegasos.dask import DaskSDCA
 
 Array = np.ndarray[Any, Any]
 
-#: Workers are forked from one process with all modules loaded (worker_code.py), and monitor themselves
+#: Workers are forked from one process that has loaded all modules (worker_code.py), and monitor
+#: themselves
 #: less often, which dominates their time when tasks are small.
 dask.config.set(
     {

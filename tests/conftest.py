@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 # Programs that tests start would otherwise compile the whole package again, each of them.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-# A shell lets programs that it starts in the background ignore Ctrl-C, and what they start inherits that.
+# Programs that a shell starts in the background ignore Ctrl-C, and so do their children.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-#: Doctests are looked for in every file, and to look is to import: this one fits models, for the workers of a cluster.
+#: Collecting doctests imports every file, and this one fits models for the workers of a cluster.
 collect_ignore = ["worker_code.py"]
 
 settings.register_profile(

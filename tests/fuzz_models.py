@@ -244,7 +244,7 @@ def changed_json(value: Any, random: np.random.Generator) -> Any:
     return value
 
 
-# -- cases ---------------------------------------------------------------------------------------------------------------
+# cases
 
 
 def mutated(files: list[bytes], random: np.random.Generator) -> tuple[str, int, bytes]:
@@ -390,7 +390,7 @@ def changed_numbers(head: dict[str, Any], random: np.random.Generator) -> dict[s
     return head
 
 
-# -- running them --------------------------------------------------------------------------------------------------------
+# running them
 
 
 def rows_for(estimator: Any, width: int) -> Dataset:
@@ -510,7 +510,7 @@ def run(
     marker: Path,
     seconds: float = math.inf,
 ) -> dict[str, Any]:
-    """Try the intact files, the hostile ones (`made`), then mutated ones up to a count or a time."""
+    """Try intact files, the hostile ones (`made`), then mutated ones up to a count or a time."""
     until = time.monotonic() + seconds
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")

@@ -11,7 +11,7 @@ _LAST_BIT = (
 )
 _ONE_FORM = "a linear predictor has coef_, one with a linear kernel has support vectors; not both"
 _WEIGHTS = "negative weights are refused, they do not leave rows out"
-_TIE = "without weights the optimum gives the looked-at point the score 0: its class is a matter of the last step"
+_TIE = "without weights the optimum gives the point the score 0: its class is a matter of the last step"
 _SPARSE = "coefficients are dense; there is no sparsify"
 _FINITE = "λ = 1/(C m) must be above 0; a very large C is allowed"
 

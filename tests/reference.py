@@ -1036,7 +1036,7 @@ def pegasos_exact(
     return [int(count) for count in counts]
 
 
-# -- Nyström features
+# Nyström features
 
 
 def nystroem_products(cross: ArrayLike, landmarks: ArrayLike) -> Matrix:

@@ -1,4 +1,4 @@
-"""Data for the tests: generated here, or found in the folder that PEGASOS_DATA names (tests that need it skip without it)."""
+"""Data for the tests: generated, or found in the folder PEGASOS_DATA (else tests skip)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from pegasos.program.tables.named_sets import quadric
 
 
 def needs_scikit_learn(version: str, why: str) -> pytest.MarkDecorator:
-    """Skips where scikit-learn itself is too old for what a test asks of it; `why` says what it could not."""
+    """Skip where scikit-learn is too old for a test; `why` names what is missing."""
     old = parse_version(sklearn.__version__) < parse_version(version)
     return pytest.mark.skipif(old, reason=f"scikit-learn before {version} {why}")
 
 
-#: Columns of a polars frame that are passed on, beside sparse ones: its ColumnTransformer asks them for a size.
+#: Columns of a polars frame that pass through beside sparse ones need a size in ColumnTransformer.
 passing_polars_on = needs_scikit_learn("1.8", "passes no columns of polars on beside sparse ones")
 
 

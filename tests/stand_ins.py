@@ -21,7 +21,7 @@ _STEPS = "steps of Pegasos have the length 1/(λt); there are no other schedules
 _PENALTY = "the penalty is λ/2 |w|²; there is no other one"
 _EARLY = "nothing is held out to stop early: Pegasos does its steps, SDCA ends by its certificate"
 _METHODS = "SDCA chooses its method by the problem"
-#: Values of parameters that mean the same here, or nothing; any other value leaves the test out, for the reason.
+#: Parameter values with the same meaning here, or none; any other value leaves the test out.
 WITHOUT: dict[str, tuple[tuple[Any, ...], str]] = {
     "penalty": (("l2", "deprecated"), _PENALTY),
     "l1_ratio": ((0.15, 0.0, None), _PENALTY),

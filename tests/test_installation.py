@@ -149,7 +149,7 @@ def private(path: Path) -> str:
     return str(path)
 
 
-# -- imports ---------------------------------------------------------------------------------------------------------------
+# imports
 
 
 def test_importing_the_package_imports_nothing_large() -> None:
@@ -206,7 +206,7 @@ def test_importing_the_learners_says_nothing_and_compiles_nothing(tmp_path: Path
     assert not list((tmp_path / "cache").rglob("*.nb?"))
 
 
-# -- compiled once ---------------------------------------------------------------------------------------------------------
+# compiled once
 
 
 def check_compiled_once(cache: str, what: list[str], quick: bool) -> None:
@@ -293,7 +293,7 @@ def test_two_first_processes_at_once(tmp_path: Path) -> None:
     assert third["scores"] == json.loads(results[0][0])["scores"]
 
 
-# -- where compiled code is kept -------------------------------------------------------------------------------------------
+# where compiled code is kept
 
 
 def test_a_read_only_package_without_a_home(tmp_path: Path) -> None:
@@ -410,7 +410,7 @@ def test_all_compiled_code_is_in_the_folder_whose_sources_are_hashed() -> None:
     assert compiled and all(path.is_relative_to(PACKAGE / "engine") for path in compiled)
 
 
-# -- cached code is code ---------------------------------------------------------------------------------------------------
+# cached code is code
 
 
 def test_a_folder_that_others_can_write_to_is_not_used(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ DOCUMENTS = [*sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("*.md"))]
 
 #: First words of docstrings that depend on a neighbor or name nothing.
 FIRST_WORDS = re.compile(r"(The same|What|Who|Whoever|Those|Whatever|One that|It )\b")
-#: Rows, files and predictors are things; the other phrases had a plainer form (see CONTRIBUTING.md).
+#: Phrases that treat data as people, or that have a plainer form (see CONTRIBUTING.md).
 PHRASES = re.compile(
     r"\b(nobody|somebody|whoever|whom|told|foretold|foretell|take heart|lose heart|worth while"
     r"|who (?:is|are|has|have|asks|needs|wants|shares)|is had|are had|rests on"

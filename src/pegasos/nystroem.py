@@ -193,8 +193,8 @@ def whitening(kernel: Any, landmarks: Any, cut: float) -> tuple[Array, Array]:
     values, vectors = values[::-1], vectors[:, ::-1]
     if not values[0] > 0.0:
         raise ValueError(
-            f"{kernel!r} is zero or negative between the landmarks, so no features can represent it: "
-            "use another kernel."
+            f"{kernel!r} is zero or negative between the landmarks, so features "
+            "cannot represent it: use another kernel."
         )
     kept = int((values > cut * values[0]).sum())
     values, vectors = values[:kept], vectors[:, :kept]

@@ -97,7 +97,7 @@ def test_text_of_a_plan() -> None:
     )
 
 
-# -- the learners' plans ---------------------------------------------------------------------------------------------------
+# the learners' plans
 
 
 def data(m: int, classes: int = 2, dtype: Any = np.float64) -> tuple[np.ndarray, np.ndarray]:

@@ -35,7 +35,7 @@ def permutations(seed: int, m: int, epochs: int) -> NDArray[np.int64]:
     return np.array([random.permutation(m) for _ in range(epochs)])
 
 
-# By hand --------------------------------------------------------------------------------------------------------------
+# By hand
 
 X3 = [[1, 0], [0, 2], [1, 1]]
 Y3 = [1, -1, 1]
@@ -201,7 +201,7 @@ def test_the_pull_is_the_slope_of_the_loss(z: float) -> None:
     assert slope == pytest.approx(-reference.sigmoid(-z), abs=1e-8)
 
 
-# Kernels --------------------------------------------------------------------------------------------------------------
+# Kernels
 
 
 def test_kernels_by_hand() -> None:
@@ -237,7 +237,7 @@ def test_kernels_against_other_libraries() -> None:
     assert_array_equal(gram(reference.gaussian, X), gram(reference.gaussian, X, X))
 
 
-# Linear equals kernel -------------------------------------------------------------------------------------------------
+# Linear equals kernel
 
 CHOICES: list[dict[str, Any]] = [
     {},
@@ -336,7 +336,7 @@ def test_the_kernel_margin_is_never_more_hopeful_than_rounding(seed: int) -> Non
         assert run.margin == pytest.approx(shuffled.margin, rel=1e-2, abs=1e-12)
 
 
-# Pegasos, theorems and identities -------------------------------------------------------------------------------------
+# Pegasos, theorems and identities
 
 
 def test_pegasos_equals_its_counting_form() -> None:
@@ -459,7 +459,7 @@ def test_prefixes() -> None:
     assert reference.pegasos_linear(X, y, draws, 0.1).averaged is None
 
 
-# Perceptron -----------------------------------------------------------------------------------------------------------
+# Perceptron
 
 
 @given(seeds, st.floats(0.05, 0.5))
@@ -503,7 +503,7 @@ def test_an_example_of_weight_zero_is_not_there() -> None:
         assert dual is not None and dual[1] == 0
 
 
-# SDCA -----------------------------------------------------------------------------------------------------------------
+# SDCA
 
 
 def optimal(loss: str, X: Any, y: Any, lam: float, **options: Any) -> reference.Run:
@@ -624,7 +624,7 @@ def test_the_logistic_step_is_the_best_of_its_variable(
         assert derivative == pytest.approx(0, abs=1e-8 * (1 + abs(z) + k * C))
 
 
-# Certificates ---------------------------------------------------------------------------------------------------------
+# Certificates
 
 
 @given(

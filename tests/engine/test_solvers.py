@@ -35,7 +35,7 @@ KERNELS: dict[str, Any] = {
 LOSSES = pytest.mark.parametrize("loss", ["hinge", "logistic"])
 
 
-# -- the optimum from elsewhere --------------------------------------------------------------------------------------------
+# the optimum from elsewhere
 
 
 @dataclass(frozen=True)
@@ -235,7 +235,7 @@ def check_optimum(
         assert clf.dual_objective_[column] <= clf.lam_ * upper * (1 + exact)
 
 
-# -- the properties --------------------------------------------------------------------------------------------------------
+# the properties
 
 
 @dataclass(frozen=True)

@@ -191,7 +191,7 @@ def test_nothing_to_solve_and_an_early_end() -> None:
     assert early.relative > 1e-9
 
 
-# Wide rows ------------------------------------------------------------------------------------------------------------
+# Wide rows
 
 
 def wide_table(m: int = 150, d: int = 2500) -> tuple[sparse.csr_matrix, Array, Array]:
@@ -252,7 +252,7 @@ def test_the_weights_of_cuts_are_the_best() -> None:
         assert slopes.max() <= shares @ slopes + 1e-9  # no shift of weight gains
 
 
-# Chains and folds -----------------------------------------------------------------------------------------------------
+# Chains and folds
 
 
 @BOTH
@@ -308,7 +308,7 @@ def test_rows_of_a_fold_have_no_weight_and_classes_have_theirs(loss: str) -> Non
         assert (found.primal, found.bound, found.history) == (same.primal, same.bound, same.history)
 
 
-# Thin rows ------------------------------------------------------------------------------------------------------------
+# Thin rows
 
 
 def thin_table() -> tuple[Any, Array, Array]:

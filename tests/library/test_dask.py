@@ -36,11 +36,11 @@ def rows() -> tuple[Array, Array]:
 
 
 def test_workers_start_with_preloaded_modules(client: Client) -> None:
-    """A module that cannot be preloaded is skipped silently, and each worker then loads it itself."""
+    """A module that cannot be preloaded is skipped silently and loaded by each worker."""
     assert set(client.run(lambda: "worker_code" in sys.modules).values()) == {True}
 
 
-# Equal results ------------------------------------------------------------------------------------------------------
+# Equal results
 
 
 @BOTH
@@ -151,7 +151,7 @@ def test_weights_of_rows_and_classes(rows: Any, client: Client) -> None:
     assert_allclose(weighted, repeated, rtol=1e-3)
 
 
-# Fitted attributes ------------------------------------------------------------------------------------------------------
+# Fitted attributes
 
 
 def test_predictions_are_lazy_and_equal_the_local_ones(
@@ -198,7 +198,7 @@ def test_reaching_max_epochs_warns(rows: Any, client: Client) -> None:
         DaskSDCA(tol=1e-6, max_epochs=2, client=client).fit(*in_blocks(*rows, 300))
 
 
-# Errors ------------------------------------------------------------------------------------------------------
+# Errors
 
 
 def test_invalid_parameters_are_refused(rows: Any, client: Client) -> None:

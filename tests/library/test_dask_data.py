@@ -37,7 +37,7 @@ def rows() -> tuple[Array, Array]:
     return X.astype(np.float32), y
 
 
-# Files ----------------------------------------------------------------------------------------------------------------
+# Files
 
 
 def from_memmap(folder: Path, X: Array, y: Array) -> tuple[Any, Any]:
@@ -85,7 +85,7 @@ def test_arrays_on_disk_are_rows(
     assert_array_equal(there, expected.to_local().predict_proba(rows[0]))
 
 
-# Labels and blocks ----------------------------------------------------------------------------------------------------
+# Labels and blocks
 
 LABELS = {
     "bool": lambda codes: codes > 0,
@@ -182,7 +182,7 @@ def test_unaligned_blocks_give_equal_bits(rows: Any) -> None:
     assert blocks.aligned(moved).data.flags.aligned and blocks.aligned(X) is X
 
 
-# Nyström features -----------------------------------------------------------------------------------------------------
+# Nyström features
 
 
 def test_features_equal_those_in_memory(rows: Any, client: Client, tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_features_equal_those_in_memory(rows: Any, client: Client, tmp_path: Pat
 
 
 def test_features_of_any_blocks(rows: Any, client: Client, monkeypatch: Any) -> None:
-    """Inputs may be CSR, frames, lists, empty blocks, or of unknown length; large ones are sampled."""
+    """Inputs are CSR, frames, lists, empty blocks or of unknown length; large ones are sampled."""
     import dask.dataframe as dd
 
     X = rows[0]

@@ -132,7 +132,7 @@ def slowly(values: Array, started: str) -> Array:
 
 
 def interrupt_after(started: Event) -> None:
-    """Send SIGINT during the first task: before it, imports and finalizers may swallow the signal."""
+    """Send SIGINT during the first task; earlier, imports and finalizers may swallow the signal."""
     started.wait(60)
     time.sleep(0.2)
     os.kill(os.getpid(), signal.SIGINT)
@@ -140,7 +140,7 @@ def interrupt_after(started: Event) -> None:
 
 @pytest.mark.parametrize("search", [False, True], ids=["fit", "sweep"])
 def test_ctrl_c_cancels_the_tasks(search: bool, rows: Any, client: Client) -> None:
-    """Three workers get sixty blocks of half a second each, and are interrupted during the first."""
+    """Three workers get sixty blocks of 0.5 s each, and are interrupted during the first."""
     X, y = rows
     started = Event(f"started {search}", client=client)
     parts = [slice(start, start + 10) for start in range(0, 600, 10)]

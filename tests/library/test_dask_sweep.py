@@ -40,7 +40,7 @@ def rows() -> tuple[Array, Array]:
     return three_classes()
 
 
-# The units of a sweep on workers ---------------------------------------------------------------------------------------
+# The units of a sweep on workers
 
 GRIDS = {
     "kernels": (
@@ -87,7 +87,7 @@ def test_sweep_on_workers_respects_max_time_and_raises_errors(rows: Any, client:
         SweepCV(SDCA(random_state=0), grid, cv=3, client=client, max_time=0.0).fit(X, y)
 
 
-# λ and folds in shared passes -----------------------------------------------------------------------------------------
+# λ and folds in shared passes
 
 
 def drawn(y: Array, size: int, count: int, seed: int = 0) -> Array:
@@ -150,7 +150,7 @@ def test_cells_are_those_of_sdca_on_the_same_folds(loss: str, rows: Any, client:
 
 
 def test_weights_classes_and_given_folds(rows: Any, client: Client) -> None:
-    """Balanced weights are those of the training part, which may lack a class; fold -1 is not tested."""
+    """Balanced weights are those of a training part, which may lack a class."""
     X, y = rows
     weights = np.random.default_rng(3).integers(0, 4, 600).astype(float)
     folds = np.where(y == "cedar", 1, np.arange(600) % 4 - 1)  # without fold 1 there is no cedar
@@ -223,7 +223,7 @@ def test_scores_of_labels(rows: Any, client: Client) -> None:
 
 
 def test_metrics_take_the_rarer_class_as_positive(rows: Any, client: Client) -> None:
-    """The positive class is the one with fewer rows, not with fewer entries of the confusion matrix."""
+    """The positive class is the one with fewer rows."""
     X, y = rows
     y = np.where(y == "ash", "ash", "zelkova")
     assert (y == "ash").mean() < 0.5

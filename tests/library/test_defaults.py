@@ -25,7 +25,8 @@ LEARNERS = {
     "sdca, hinge": lambda kernel: SDCA("hinge", kernel=kernel, random_state=0),
     "sdca, logistic": lambda kernel: SDCA("logistic", kernel=kernel, random_state=0),
 }
-# The Perceptron has no margin. With a Gaussian on digits it stays up to one and a half standard errors behind SVC.
+# The Perceptron has no margin: with a Gaussian on digits it is up to 1.5 standard errors worse
+# than SVC.
 ALLOWED = {("perceptron", "gaussian", "digits"): 2.0}
 
 

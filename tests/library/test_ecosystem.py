@@ -50,7 +50,7 @@ def learners() -> list:
     ]
 
 
-# -- frames ----------------------------------------------------------------------------------------------------------
+# frames
 
 
 def table(frame):
@@ -130,7 +130,7 @@ def test_categories_are_chosen_by_name(cities):
     assert found.predict(rows).tolist() == labels.tolist()
 
 
-# -- routing of metadata ---------------------------------------------------------------------------------------------
+# routing of metadata
 
 
 @pytest.fixture
@@ -184,7 +184,7 @@ def test_weights_that_nobody_asked_for_are_refused():
         cross_validate(SDCA(), X, Y, params={"sample_weight": WEIGHTS}, error_score="raise")
 
 
-# -- searches and judgements -----------------------------------------------------------------------------------------
+# searches and judgements
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_permutations_tell_what_a_sweep_looks_at():
     assert found[:2].min() > found[2] + 0.02
 
 
-# -- ensembles and what is put around a learner ----------------------------------------------------------------------
+# ensembles and what is put around a learner
 
 
 @pytest.mark.parametrize("method", ["sigmoid", "isotonic"])

@@ -24,7 +24,7 @@ from pegasos.search.settings import Setting
 
 Array = np.ndarray[Any, Any]
 
-#: Each learner with the options that keep a fit short, and the name of the option that sets its length.
+#: Options that keep a fit of each learner short, and the option that sets its length.
 DEFAULTS: dict[str, tuple[Any, dict[str, Any], str]] = {
     "pegasos-hinge": (Pegasos, {"loss": "hinge", "lam": 0.03, "n_iter": 180}, "n_iter"),
     "pegasos-logistic": (Pegasos, {"loss": "logistic", "lam": 0.03, "n_iter": 180}, "n_iter"),
@@ -83,7 +83,7 @@ def assert_same(one: Array, other: Array, tolerance: float = 1e-9) -> None:
     np.testing.assert_allclose(one / scale, other / scale, rtol=0, atol=tolerance)
 
 
-# -- what a fitted learner answers -----------------------------------------------------------------------------------------
+# what a fitted learner answers
 
 
 @EVERY
@@ -223,7 +223,7 @@ def test_not_fitted(name: str) -> None:
         next(make(name).staged_decision_function(X))
 
 
-# -- kernels ---------------------------------------------------------------------------------------------------------------
+# kernels
 
 
 @EVERY
@@ -345,7 +345,7 @@ def test_a_collapsed_kernel_is_warned_of_at_fit(name: str) -> None:
         make(name, kernel=Gaussian()).fit(X, y)
 
 
-# -- what rows may be ------------------------------------------------------------------------------------------------------
+# what rows may be
 
 
 @EVERY
@@ -480,7 +480,7 @@ def test_pickling_keeps_everything(name: str, kernel: Any) -> None:
     assert_same(vectors(copy), vectors(clf), 0)
 
 
-# -- cutting and continuing a run ------------------------------------------------------------------------------------------
+# cutting and continuing a run
 
 AVERAGES = {
     "pegasos-hinge": [False, True, 0.3],
@@ -690,7 +690,7 @@ def test_without_warm_start_a_fit_begins_anew(name: str) -> None:
     )
 
 
-# -- intercepts ------------------------------------------------------------------------------------------------------------
+# intercepts
 
 
 @EVERY
@@ -754,7 +754,7 @@ def test_sdca_with_a_free_intercept_does_not_care_where_zero_is(loss: str, kerne
     assert (bounds.dual <= two.objective_ + 1e-12).all()
 
 
-# -- weights ---------------------------------------------------------------------------------------------------------------
+# weights
 
 
 @EVERY
@@ -814,7 +814,7 @@ def test_a_row_of_weight_zero_is_not_there(name: str, kernel: Any) -> None:
         assert not set(clf.support_) & {3, 8, 20}
 
 
-# -- randomness ------------------------------------------------------------------------------------------------------------
+# randomness
 
 
 @EVERY
@@ -838,7 +838,7 @@ def test_random_state(name: str, kernel: Any) -> None:
     assert fitted(shared).tobytes() != fitted(shared).tobytes(), "a generator moves on"
 
 
-# -- what is refused -------------------------------------------------------------------------------------------------------
+# what is refused
 
 X_GOOD, Y_GOOD = data(2, m=20)
 
@@ -1052,7 +1052,7 @@ def test_new_rows_are_checked(name: str, kernel: Any) -> None:
         clf.decision_function(with_entry(np.nan))
 
 
-# -- large numbers ---------------------------------------------------------------------------------------------------------
+# large numbers
 
 
 @EVERY
@@ -1193,7 +1193,7 @@ def test_parameters_of_scikit_learn_are_refused_with_ours(
         learner(nonsense=1)
 
 
-# -- probabilities ---------------------------------------------------------------------------------------------------------
+# probabilities
 
 
 @pytest.mark.parametrize("name", ["pegasos-hinge", "sdca-hinge"])

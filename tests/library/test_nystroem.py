@@ -252,7 +252,7 @@ def test_mistakes_are_named(params: dict[str, Any], message: str) -> None:
         Nystroem(**params).fit(data()[0])
 
 
-# -- model files -------------------------------------------------------------------------------------------------------
+# model files
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -340,7 +340,7 @@ def test_damaged_arrays_are_refused(name: str, change: Any, message: str, tmp_pa
         save(model, tmp_path / "a.model")
 
 
-# -- command line ------------------------------------------------------------------------------------------------------
+# command line
 
 
 def test_train_and_tune_take_landmarks(tmp_path: Path) -> None:

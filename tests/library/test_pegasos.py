@@ -160,8 +160,8 @@ def test_equals_the_plain_algorithm(
             for way in (run, nearby)
         )
         assert expected is not None and moved is not None
-        # A hinge step is the same or is not. With a small λ the smooth logistic steps multiply a rounding error, by 1e7 in some
-        # runs: what the plain algorithm itself makes of a few units in the last place is allowed several times over.
+        # Hinge steps are equal or not. With a small λ logistic steps magnify rounding errors by up
+        # to 1e7: allow several times the change that rounding causes in the reference itself.
         tolerance = 1e-9
         if options["loss"] == "logistic":
             tolerance += 20 * np.abs(moved - expected).max() / max(np.abs(expected).max(), 1e-300)
@@ -256,7 +256,7 @@ def test_projection_stays_in_the_ball() -> None:
     assert np.linalg.norm(free.coef_) > 1 / math.sqrt(lam), "here it matters"
 
 
-# -- going on --------------------------------------------------------------------------------------------------------------
+# going on
 
 
 def test_warm_start_needs_an_average_that_can_go_on() -> None:
@@ -460,7 +460,7 @@ def test_a_refused_first_call_is_no_first_call() -> None:
     assert clf.coef_.shape == (1, 2)
 
 
-# -- certificates ----------------------------------------------------------------------------------------------------------
+# certificates
 
 
 def best_objective(
@@ -625,7 +625,7 @@ def test_a_function_is_tried_for_positive_semidefiniteness() -> None:
         bad.certificate(X, y)
 
 
-# -- explicit draws --------------------------------------------------------------------------------------------------
+# explicit draws
 
 
 @dataclass(frozen=True)

@@ -179,7 +179,7 @@ def test_counts_are_whole_numbers_in_float32() -> None:
     assert np.abs(clf.dual_coef_).sum(axis=1).tolist() == clf.mistakes_.sum(axis=0).tolist()
 
 
-# -- going on --------------------------------------------------------------------------------------------------------------
+# going on
 
 
 def chunks(m: int, sizes: list[int]) -> list[slice]:

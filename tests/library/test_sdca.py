@@ -154,7 +154,7 @@ def test_equals_the_plain_algorithm(
             assert clf.intercept_[number] == pytest.approx(
                 bias, abs=1e-9 * np.abs(run.coefficients).sum()
             )
-        # with a gap of 1e-15 of the objective a column rests, about the root of that from the optimum: the reference goes on
+        # A column stops at a gap of 1e-15, its coefficients about 3e-8 from the optimum.
         rested = clf.gap_curve_[:-1, number].min(initial=1) < 1e-13 or clf.n_iter_ < epochs
         assert_close(found, run.coefficients, 1e-6 if rested else 1e-9)
         assert run.dual is not None
@@ -170,7 +170,7 @@ def test_equals_the_plain_algorithm(
     assert clf.gap_ == pytest.approx(relative.max(), abs=1e-12)
 
 
-# -- optima ----------------------------------------------------------------------------------------------------------------
+# optima
 
 
 #: Pair steps are for the hinge loss only.
@@ -304,7 +304,8 @@ def test_whole_weights_are_repeated_rows(loss: str, kernel: Any) -> None:
     )
     assert max(weighted.gap_, repeated.gap_) <= 1e-9
     np.testing.assert_allclose(weighted.objective_, repeated.objective_, rtol=2e-9)
-    # strong convexity: λ/2 ‖w - w*‖² <= P(w) - P(w*) <= 1e-9 P for each of the two, and |s - s'| <= ‖w - w'‖ ‖x‖
+    # Strong convexity: λ/2 ‖w - w*‖² <= P(w) - P(w*) <= 1e-9 P for both fits, and
+    # |s - s'| <= ‖w - w'‖ ‖x‖.
     length = np.linalg.norm(X, axis=1).max() if kernel is None else 1.0
     allowed = (
         2 * np.sqrt(2 * 1e-9 * weighted.objective_[0] / 0.05) * np.hypot(length, kernel is None)
@@ -327,7 +328,7 @@ def test_gap_is_that_of_the_certificate(loss: str, kernel: Any, intercept: Any, 
     bounds = clf.certificate(X, y, weights)
     np.testing.assert_allclose(bounds.primal, clf.objective_, rtol=1e-9)
     if kernel is not None:
-        # with the coefficients at hand the certificate is no worse than the learner's own, but for a w of its best length
+        # The certificate is as good as the learner's own, up to the best length of w.
         assert (bounds.dual >= clf.dual_objective_ - 1e-3 * tol * clf.objective_).all()
         assert bounds.relative.max() <= clf.gap_ + 1e-9
         for column in range(3):
@@ -459,7 +460,7 @@ def test_a_method_that_does_not_fit_the_memory_is_not_chosen() -> None:
     assert max(roomy.gap_, narrow.gap_) <= 1e-3
 
 
-# -- warnings --------------------------------------------------------------------------------------------------------------
+# warnings
 
 
 @LOSSES

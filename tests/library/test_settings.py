@@ -57,7 +57,7 @@ def assert_equal_searches(
     return sweep
 
 
-# -- every fold has its own widths ---------------------------------------------------------------------------------------
+# every fold has its own widths
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_every_cell_equals_grid_search(
     assert_equal_searches(clone(estimator), grid, X, y, cv, n_jobs)
 
 
-# -- one reading of pipelines --------------------------------------------------------------------------------------------
+# one reading of pipelines
 
 
 def test_the_anatomy_of_a_pipeline() -> None:
@@ -219,7 +219,7 @@ def test_other_estimators_are_refused() -> None:
         anatomy(make_pipeline(StandardScaler(), LogisticRegression()))
 
 
-# -- settings ------------------------------------------------------------------------------------------------------------
+# settings
 
 
 def test_settings_are_equal_for_equal_fits() -> None:
@@ -309,7 +309,7 @@ def test_values_by_name() -> None:
     assert isinstance(freeze(np.arange(3)), Opaque)
 
 
-# -- lines that reproduce a setting ----------------------------------------------------------------------------------------
+# lines that reproduce a setting
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS[:2])
@@ -377,7 +377,7 @@ def test_what_options_cannot_say_gets_no_command_line() -> None:
     )
 
 
-# -- declarations ----------------------------------------------------------------------------------------------------------
+# declarations
 
 
 @pytest.mark.parametrize("declaration", DECLARATIONS, ids=lambda each: each.learner)

@@ -333,7 +333,7 @@ def test_scores_of_leading_cells_are_kept(tmp_path: Path) -> None:
         sweep.out_of_fold_scores(999)
 
 
-# -- honest choice -----------------------------------------------------------------------------------------------------
+# honest choice
 
 
 def test_on_noise_the_honest_interval_covers_chance_and_the_raw_best_does_not() -> None:
@@ -424,7 +424,7 @@ def test_advice_on_borders_and_steps() -> None:
     assert simplest["n_iter"] <= sweep.best_params_["n_iter"]
 
 
-# -- the store ---------------------------------------------------------------------------------------------------------
+# the store
 
 GRID: dict[str, Any] = {"kernel": [Polynomial(2), Gaussian(2.0)], "lam": LAMS, "n_iter": [50, 300]}
 

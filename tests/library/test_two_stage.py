@@ -192,7 +192,7 @@ def test_more_rows_than_the_second_stage_takes() -> None:
     assert found.best_score_ == pytest.approx(np.mean(accuracies(best, *LARGE, inside)), abs=0.006)
 
 
-# -- stores, threads, weights, groups --------------------------------------------------------------------------------
+# stores, threads, weights, groups
 
 
 def same(one: TwoStageSearchCV, other: TwoStageSearchCV) -> None:
@@ -277,7 +277,7 @@ def test_both_stages_use_the_metric(scoring: str) -> None:
         assert found.best_params_["class_weight"] == "balanced"
 
 
-# -- rare classes ----------------------------------------------------------------------------------------------------
+# rare classes
 
 
 @pytest.mark.parametrize("strays", [1, 6])
@@ -297,7 +297,7 @@ def test_stray_labels_do_not_change_the_choice(strays: int, first_rows: int) -> 
     assert errors.mean() < 1 - clean.best_score_ + 0.02
 
 
-# -- time ------------------------------------------------------------------------------------------------------------
+# time
 
 
 @pytest.mark.parametrize("exhaustive", [True, False])

@@ -45,7 +45,7 @@ def shards(frame: pl.DataFrame, count: int = 3) -> Path:
     return folder
 
 
-# Samples --------------------------------------------------------------------------------------------------------------
+# Samples
 
 
 def drawn(seed: int, cuts: list[int], most: int, rows: Any) -> tuple[Any, np.ndarray]:
@@ -97,7 +97,7 @@ def test_repeats_and_words_beyond_the_room_for_them() -> None:
     assert (few.each, len(few.rows())) == (1, 2)
 
 
-# Describe -------------------------------------------------------------------------------------------------------------
+# Describe
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_describe_without_labels(place: Path) -> None:
     assert len(answer.json["correlations"]) == 6
 
 
-# Tune -----------------------------------------------------------------------------------------------------------------
+# Tune
 
 
 @pytest.mark.parametrize(("metric", "best"), [("roc-auc", max), ("brier", min)])
@@ -406,7 +406,7 @@ def test_words_that_fit_until_each_has_a_column(place: Path) -> None:
     assert "passes" not in fine("train", "shards", "--memory", "5MB", "-o", "small.model").err
 
 
-# Landmarks and sparse rows --------------------------------------------------------------------------------------------
+# Landmarks and sparse rows
 
 
 def test_train_through_landmarks(place: Path) -> None:

@@ -287,7 +287,7 @@ def test_models_without_probabilities_are_compared_by_calibrated_ones(table):
     assert all(0.2 < cell["value"] < 0.7 for cell in answer["cells"])
 
 
-# -- seen by new users ---------------------------------------------------------------------------------------------------
+# seen by new users
 
 
 @pytest.mark.slow

@@ -129,7 +129,7 @@ def test_cost_is_exactly_that_of_svc(table):
     frame = numbers()
     X, y = frame.select("a", "b", "c").to_numpy(), frame["y"].to_numpy()
     ours = model.estimator.decision_function(X)
-    # The intercept of SVC is not regularized, ours is: the signs agree nearly everywhere, the sizes nearly so.
+    # The intercept of SVC is not regularized, so scores and signs agree approximately.
     theirs = (
         SVC(C=2, gamma=1 / 6)
         .fit(StandardScaler().fit_transform(X), y)

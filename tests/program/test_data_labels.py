@@ -87,7 +87,7 @@ def test_arrays_agree_with_single_labels(labels: list[Any]) -> None:
     assert label_texts(words).tolist() == [label_text(word) for word in words]
 
 
-#: Pairs that one of the counters once took for the same class, or for two classes, and the others did not.
+#: Pairs of labels that different counters once treated differently.
 DRIFTED = [
     ("1_0", "10", False),
     ("1.50", "1.5", True),

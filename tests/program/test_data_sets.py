@@ -267,7 +267,7 @@ def test_fingerprints_are_the_same_on_every_machine():
     assert named_sets.usps_fingerprint(cells.astype(">f4") / 2000, labels.astype(">i8")) == expected
 
 
-# -- in Python -------------------------------------------------------------------------------------------------------------
+# in Python
 
 
 def test_a_set_in_python_is_what_the_program_reads():

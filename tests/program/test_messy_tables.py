@@ -45,7 +45,7 @@ def written(table: pl.DataFrame, path: Path) -> Path:
     return path
 
 
-# -- rows without a label ----------------------------------------------------------------------------------------------------
+# rows without a label
 
 
 @pytest.mark.parametrize("size", SIZES, ids=["memory", "larger"])
@@ -112,7 +112,7 @@ def test_chunks_without_any_label_are_left_out(tmp_path: Path) -> None:
     assert sum(map(len, parts)) == 400 - len(gaps)
 
 
-# -- stray classes -----------------------------------------------------------------------------------------------------------
+# stray classes
 
 
 @pytest.mark.parametrize("size", SIZES, ids=["memory", "larger"])
@@ -151,7 +151,7 @@ def test_a_class_that_only_the_test_group_has(tmp_path: Path) -> None:
     assert "elsewhere" in answer.out
 
 
-# -- columns -----------------------------------------------------------------------------------------------------------------
+# columns
 
 
 @pytest.mark.parametrize("size", SIZES, ids=["memory", "larger"])
@@ -246,7 +246,7 @@ def test_json_is_refused_clearly(text: str, name: str, tmp_path: Path) -> None:
     assert answer.code == 3 and "is JSON, which is not read; polars.read_json" in answer.err
 
 
-# -- leaks -------------------------------------------------------------------------------------------------------------------
+# leaks
 
 
 @pytest.mark.parametrize("size", SIZES, ids=["memory", "larger"])
@@ -284,7 +284,7 @@ def test_public_tables_have_no_leak(name: str) -> None:
     assert leaks(X, [], y) == []
 
 
-# -- pixels ------------------------------------------------------------------------------------------------------------------
+# pixels
 
 
 @pytest.mark.parametrize("size", [(), ("--memory", "100kB")], ids=["memory", "larger"])

@@ -78,7 +78,7 @@ def same_answers(one: Any, other: Any, X: Any) -> None:
             np.testing.assert_array_equal(expected, got)
 
 
-# -- learners --------------------------------------------------------------------------------------------------------------
+# learners
 
 
 def learners(kernel: Any) -> list[Any]:
@@ -219,7 +219,7 @@ def test_searches_save_their_best_estimator(tmp_path: Path) -> None:
         same_answers(search.fit(X, y), round_trip(search, tmp_path), X)
 
 
-# -- pipelines -------------------------------------------------------------------------------------------------------------
+# pipelines
 
 STEPS = [
     StandardScaler(),
@@ -486,7 +486,7 @@ def test_another_process_gives_the_same_labels_of_a_set(name: str, tmp_path: Pat
     np.testing.assert_array_equal(np.load(files[2]), model.predict(X))
 
 
-# -- card, rows, header ----------------------------------------------------------------------------------------------------
+# card, rows, header
 
 
 def test_card_rows_and_versions(tmp_path: Path) -> None:
@@ -545,7 +545,7 @@ def test_cards_and_rows_that_are_refused(
     assert not list(tmp_path.iterdir())
 
 
-# -- what cannot be saved --------------------------------------------------------------------------------------------------
+# what cannot be saved
 
 
 class OwnScaler(StandardScaler):
@@ -632,11 +632,11 @@ def test_other_objects_are_refused(tmp_path: Path) -> None:
         save(Pegasos, tmp_path / "a.model")
 
 
-# -- damage ----------------------------------------------------------------------------------------------------------------
+# damage
 
 
 def test_no_flipped_bit_loads(tmp_path: Path) -> None:
-    """A flipped bit in any byte of one model, and 1,500 flipped bits of another one, are refused."""
+    """A flipped bit in any byte of one model, and 1,500 in another one, are refused."""
     X, y = data()
     random = np.random.default_rng(0)
     path = tmp_path / "a.model"
@@ -675,7 +675,7 @@ def test_files_without_a_checksum_are_refused(tmp_path: Path) -> None:
         load(tmp_path / "a.model")
 
 
-# -- files that are none ---------------------------------------------------------------------------------------------------
+# files that are none
 
 
 @pytest.mark.parametrize(
@@ -824,7 +824,7 @@ def test_a_file_beyond_the_limit_is_not_read(tmp_path: Path) -> None:
         read_model(tmp_path / "a.model", limit=1000)
 
 
-# -- writing ---------------------------------------------------------------------------------------------------------------
+# writing
 
 
 def test_a_failing_save_leaves_the_old_file(

@@ -1,4 +1,4 @@
-"""Test that exported ONNX files predict as the model does, for everything that a model file holds."""
+"""Test that exported ONNX files predict as the model does, for all contents of model files."""
 
 from __future__ import annotations
 

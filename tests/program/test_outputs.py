@@ -67,7 +67,7 @@ def shell(line: str, folder: Path, **environment: str) -> subprocess.CompletedPr
     return done
 
 
-# -- a full disk ---------------------------------------------------------------------------------------------------------
+# a full disk
 
 
 @contextlib.contextmanager
@@ -352,9 +352,9 @@ def test_records_that_were_changed(tmp_path: Path) -> None:
     )
 
 
-# -- environments --------------------------------------------------------------------------------------------------------
+# environments
 
-#: Lines for the shell, what they end with, and a part of what they say. `my.model` was trained on `table.csv`.
+#: Shell commands, exit codes, and parts of the messages. `my.model` was trained on `table.csv`.
 ENVIRONMENTS = [
     (
         "PEGASOS predict my.model table.csv > /dev/full",
@@ -414,7 +414,7 @@ def test_odd_environments(line: str, code: int, words: str, trained: Path) -> No
     assert not left_over(trained)
 
 
-# -- signals -------------------------------------------------------------------------------------------------------------
+# signals
 
 
 def test_a_signal_between_any_two_steps_leaves_nothing(tmp_path: Path) -> None:
@@ -493,7 +493,7 @@ def test_signals_while_standard_input_is_read(line: str, place: Path) -> None:
     assert not left_over(place)
 
 
-# -- a disk that is really full ------------------------------------------------------------------------------------------
+# a disk that is really full
 
 
 @pytest.fixture
@@ -524,7 +524,7 @@ def test_disks_that_are_really_full(disk: Any, place: Path) -> None:
     written(numbers(20_000), place / "large.csv")
     small = disk("size=200k")
     lines = {
-        # First: where not a byte is left, Python takes another folder for temporary files by itself.
+        # First, because on a completely full disk Python uses another temporary folder by itself.
         f"TMPDIR={small} PEGASOS predict my.model - < large.csv > /dev/null": "set TMPDIR to a folder on another disk",
         f"PEGASOS tune digits --no-page -q -m perceptron --cv 2 -o {small}/run": "finished settings are kept",
         f"PEGASOS train digits -q -m sdca --kernel gaussian -o {small}/my.model": "the incomplete file was removed",

@@ -58,7 +58,7 @@ def coefficients(browser):
     )
 
 
-# -- the rules --------------------------------------------------------------------------------------------------------
+# the rules
 
 
 def random_setting(random: np.random.Generator) -> dict[str, object]:
@@ -91,7 +91,7 @@ def random_setting(random: np.random.Generator) -> dict[str, object]:
             )
         ),
     }
-    # SDCA's gap on few points is soon zero but for rounding: then the library rests, and the page walks on
+    # On few points SDCA soon reaches a gap of zero and stops, but the page continues.
     spec["count"] = int(
         random.integers(1, 300 if spec["unit"] == "steps" else 4 if model == "sdca" else 12)
     )
@@ -230,7 +230,7 @@ def test_the_optimum_is_certified_and_is_the_library_s(opened):
     assert best["primal"] - best["bound"] <= 1e-3 * best["primal"]
 
 
-# -- the page ---------------------------------------------------------------------------------------------------------
+# the page
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
@@ -554,7 +554,7 @@ def test_in_a_notebook_the_page_has_a_frame_of_its_own(browser, tmp_path):
     assert not browser.get_log("browser")
 
 
-# -- without a browser ------------------------------------------------------------------------------------------------
+# without a browser
 
 
 def test_modules_are_joined_each_once_and_after_what_they_need():

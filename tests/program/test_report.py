@@ -132,7 +132,7 @@ def fake_page(record, classes=3, names=None, columns=("width", "height"), evalua
     return search_page(record, FakeSearch(record, codes, evaluated), dataset, tsne=False)
 
 
-# -- a sweep ---------------------------------------------------------------------------------------------------------
+# a sweep
 
 
 def test_sweep_page_tells_the_choice_and_how_to_repeat_it(page):
@@ -338,7 +338,7 @@ def test_the_page_says_which_columns_matter():
     assert block.data["positive"] == rare
 
 
-# -- nothing from data is markup -------------------------------------------------------------------
+# nothing from data is markup
 
 
 def test_hostile_names_stay_text():
@@ -366,7 +366,7 @@ def test_tables_escape_what_their_format_needs():
     assert r"x|<y>\&\_\% & 12.50 \%" in table.as_latex()
 
 
-# -- models and runs -------------------------------------------------------------------------------------------------
+# models and runs
 
 
 def test_model_page(tmp_path):
@@ -532,7 +532,7 @@ def test_study_page(tmp_path):
     assert HOSTILE not in page.html
 
 
-# -- figures ---------------------------------------------------------------------------------------------------------
+# figures
 
 
 def test_charts_follow_their_schema(page):
@@ -565,7 +565,7 @@ def test_figures_and_tables_as_files(tmp_path, page):
     assert (tmp_path / "figures" / "classes.pdf").read_bytes()[:4] == b"%PDF"
 
 
-# -- views -----------------------------------------------------------------------------------------------------------
+# views
 
 
 @pytest.mark.parametrize(
@@ -694,7 +694,7 @@ def test_kernels_that_no_command_line_can_express(digits, kernels, tmp_path):
         assert "No command line can express this setting" in each.html
 
 
-# -- the command -----------------------------------------------------------------------------------------------------
+# the command
 
 
 def test_report_command(tmp_path, page):

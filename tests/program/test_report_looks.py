@@ -184,7 +184,7 @@ def lab(light):
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
-#: What those see who lack one kind of cones: Machado, Oliveira and Fernandes (2009), in linear light.
+#: Simulation of dichromacy by Machado, Oliveira and Fernandes (2009), in linear light.
 VISIONS = {
     "all cones": np.eye(3),
     "protanopia": [

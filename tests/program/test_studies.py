@@ -33,7 +33,7 @@ def load_or_skip(name: str):
         pytest.skip(f"the published rows are not here: {error}")
 
 
-# -- verdicts --------------------------------------------------------------------------------------
+# verdicts
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_runs_that_all_agree_are_exact() -> None:
     assert judge("a", "0.5", [0.0, 0.0, 0.0]).verdict == "differs"
 
 
-# -- runs ------------------------------------------------------------------------------------------
+# runs
 
 
 def moons_study(calls: list[str]) -> Study:
@@ -168,7 +168,7 @@ def test_compare_chooses_on_training_rows_and_reports_both_errors(tmp_path: Path
     assert row["± over seeds"] is None
 
 
-# -- the command -----------------------------------------------------------------------------------
+# the command
 
 
 def write_study(folder: Path) -> Path:
@@ -239,7 +239,7 @@ def test_a_name_cannot_break_out_of_the_template(tmp_path: Path, monkeypatch) ->
     assert answer.code == 3 and "is neither a file, nor a folder, nor a named set" in answer.err
 
 
-# -- explicit draws, frozen ------------------------------------------------------------------------
+# explicit draws, frozen
 
 
 def count_updates(K: np.ndarray, signs: np.ndarray, drawn: np.ndarray, lam: float) -> np.ndarray:
@@ -273,7 +273,7 @@ def test_a_grid_with_explicit_draws_equals_plain_loops() -> None:
         assert score == pytest.approx(np.mean(accuracies))
 
 
-# -- the published numbers -------------------------------------------------------------------------
+# the published numbers
 
 
 def test_printed_numbers_are_complete() -> None:
