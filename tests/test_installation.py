@@ -161,7 +161,7 @@ def test_importing_the_package_imports_nothing_large() -> None:
     assert not loaded & {"sklearn", "numba", "numpy", "scipy", "llvmlite", "joblib"}
 
 
-def test_every_public_name_can_be_had() -> None:
+def test_every_public_name_can_be_imported() -> None:
     code = "import pegasos; print(*[getattr(pegasos, name).__name__.rpartition('.')[2] for name in pegasos.__all__])"
     process = run(code)
     assert process.stdout.split() == pegasos.__all__, process.stderr
@@ -200,7 +200,7 @@ def test_what_is_declared_is_imported() -> None:
     assert set(extras) == {"app", "hdf5", "dask", "onnx", "plot", "all", "bench", "docs", "dev"}
 
 
-def test_importing_the_learners_says_nothing_and_compiles_nothing(tmp_path: Path) -> None:
+def test_importing_the_learners_prints_and_compiles_nothing(tmp_path: Path) -> None:
     process = run("import pegasos.learners", NUMBA_CACHE_DIR=private(tmp_path / "cache"))
     assert (process.returncode, process.stdout, process.stderr) == (0, "", "")
     assert not list((tmp_path / "cache").rglob("*.nb?"))
@@ -226,7 +226,7 @@ def check_compiled_once(cache: str, what: list[str], quick: bool) -> None:
 
 
 @pytest.mark.slow
-def test_the_first_fit_compiles_and_says_so_the_second_process_does_neither(tmp_path: Path) -> None:
+def test_only_the_first_process_compiles(tmp_path: Path) -> None:
     check_compiled_once(private(tmp_path / "cache"), KERNEL, quick=True)
 
 
@@ -426,7 +426,7 @@ def test_a_folder_that_others_can_write_to_is_not_used(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
-def test_a_folder_of_somebody_else_is_not_used(tmp_path: Path) -> None:
+def test_a_folder_of_another_user_is_not_used(tmp_path: Path) -> None:
     given, user = private(tmp_path / "given"), private(tmp_path / "user")
     folder = folder_of(NUMBA_CACHE_DIR=given, XDG_CACHE_HOME=user)
     os.chown(folder, 12345, -1)
@@ -434,7 +434,7 @@ def test_a_folder_of_somebody_else_is_not_used(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
-def test_a_folder_below_somebody_elses_is_not_used(tmp_path: Path) -> None:
+def test_a_folder_below_another_users_is_not_used(tmp_path: Path) -> None:
     """A folder owned by another user could be exchanged by that user."""
     temporary = tmp_path / "temporary"
     taken = temporary / f"pegasos-cache-{os.getuid()}"

@@ -119,7 +119,7 @@ def test_streams_and_seeds_differ(sampling: str, seed: int, stream: int, further
 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS)
-def test_draws_are_whole_numbers_in_range(sampling: str) -> None:
+def test_draws_are_integers_in_range(sampling: str) -> None:
     drawn = Draws(sampling, 11, 2).take(0, 500)
     assert drawn.dtype == np.int64
     assert set(drawn.tolist()) == set(range(11))

@@ -315,7 +315,7 @@ def test_perceptron_counts_are_exact_on_dyadic_data(case: Case) -> None:
 
 
 @given(cases(), st.booleans(), st.booleans(), st.lists(st.integers(1, 40), max_size=4))
-def test_where_one_stops_and_looks_moves_no_bit(
+def test_checkpoints_change_no_bit(
     case: Case, project: bool, average: bool, stops: list[int]
 ) -> None:
     params, radius = pegasos_params(case)
@@ -357,9 +357,7 @@ def test_scores_are_those_of_the_vectors(case: Case, project: bool) -> None:
 
 
 @given(cases(), st.booleans(), st.booleans(), st.integers(1, 40))
-def test_a_saved_walk_goes_on_as_if_unbroken(
-    case: Case, project: bool, average: bool, stop: int
-) -> None:
+def test_a_saved_walk_resumes(case: Case, project: bool, average: bool, stop: int) -> None:
     case.lams = case.lams[:1]
     params, radius = pegasos_params(case)
     method = Method(

@@ -171,7 +171,7 @@ def problems(draw: st.DrawFn) -> tuple[Array, Target]:
 @INTERCEPTS
 @given(problem=problems(), single=st.booleans(), csr=st.booleans())
 @settings(max_examples=25, deadline=None)
-def test_always_arrives(
+def test_always_converges(
     loss: str, intercept: Intercept, problem: tuple[Array, Target], single: bool, csr: bool
 ) -> None:
     X, target = problem
@@ -314,7 +314,7 @@ def test_tall_logistic_starts_on_a_sample() -> None:
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("intercept", [Intercept.NONE, Intercept.AUGMENTED])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
-def test_rows_that_are_decided_before(
+def test_rows_fixed_by_a_sample(
     monkeypatch: pytest.MonkeyPatch, C: float, intercept: Intercept, form: Any
 ) -> None:
     """The optimum is found although rare columns make some predictions of the sample wrong."""
@@ -342,7 +342,7 @@ def test_rows_that_are_decided_before(
     assert found.bound <= whole.primal * (1 + 1e-12) and whole.bound <= found.primal * (1 + 1e-12)
 
 
-def test_rows_that_a_sample_decides_wrongly_are_left_to_the_method_of_all_rows(
+def test_rows_fixed_wrongly_fall_back_to_all_rows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The method returns None where most predictions of the sample are wrong."""
@@ -470,7 +470,7 @@ def test_blocks_sum_in_order() -> None:
 
 @LOSSES
 @pytest.mark.parametrize(("m", "d"), [(30_000, 5), (1000, 200)])
-def test_memory_is_what_the_plan_is_told(loss: str, m: int, d: int) -> None:
+def test_memory_follows_the_stated_budget(loss: str, m: int, d: int) -> None:
     X, y = table(m, d)
     solve = SOLVERS[loss]
     targets = [Target(y, np.ones(m)), Target(-y, np.ones(m))]

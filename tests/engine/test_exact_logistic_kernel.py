@@ -116,7 +116,9 @@ def test_scikit_learn_on_a_factor(C):
     narrow=st.booleans(),
 )
 @settings(max_examples=50)
-def test_arrives_and_certifies(m, d, seed, exponents, kernel, intercept, duplicated, zeros, narrow):
+def test_converges_with_a_certificate(
+    m, d, seed, exponents, kernel, intercept, duplicated, zeros, narrow
+):
     """Repeated rows, contradicting labels, one-row classes, zero weights, float32."""
     random = np.random.default_rng(seed)
     X = random.normal(size=(m, d))

@@ -95,7 +95,7 @@ def test_the_optimum_of_all_rows(C: float, intercept: Intercept) -> None:
 
 
 @INTERCEPTS
-def test_thin_rows_have_the_optimum_of_whole_ones(intercept: Intercept) -> None:
+def test_sparse_rows_have_the_optimum_of_dense_rows(intercept: Intercept) -> None:
     random = np.random.default_rng(0)
     X = sparse.random(5000, 15, 0.2, "csr", random_state=0)
     codes = (X @ random.normal(size=15) + 0.3 * random.normal(size=5000) > 0).astype(np.int64)
@@ -137,7 +137,7 @@ def test_the_same_bits_however_many_predictors_have_room_at_once() -> None:
         assert_array_equal(one.vector, other.vector)
 
 
-def test_where_there_is_no_room_newton_takes_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_memory_the_fallback_solves(monkeypatch: pytest.MonkeyPatch) -> None:
     """With too little memory, a free intercept or few passes the fallback converges."""
     X, codes = table(4)
     weights, ended = np.ones(len(codes)), []

@@ -106,7 +106,7 @@ def test_passes_keep_theirs(loss: str) -> None:
     assert (np.diff(objectives) <= 0).all() and (np.diff(bounds) >= 0).all()
 
 
-def test_a_long_way_is_told_in_few_points() -> None:
+def test_a_long_history_is_thinned() -> None:
     way = np.column_stack([np.linspace(2, 1, 5000), np.linspace(0, 1, 5000)])
     found = summarize_histories([way], np.array([1.0]), np.array([0.9]))
     assert len(found) <= MOST_POINTS

@@ -323,7 +323,7 @@ def test_sdca_linear_equals_kernel(choice: dict[str, Any], loss: str) -> None:
 
 @given(seeds)
 @settings(deadline=None, max_examples=30)
-def test_the_kernel_margin_is_never_more_hopeful_than_rounding(seed: int) -> None:
+def test_the_kernel_margin_bounds_the_effect_of_rounding(seed: int) -> None:
     """Shuffled sums change no decision where all margins are well above rounding."""
     X, y = problem(seed)
     draws = np.random.default_rng(seed).integers(0, 12, 100)

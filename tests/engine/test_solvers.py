@@ -471,7 +471,7 @@ def test_a_free_intercept_is_that_of_svc(kernel: str, C: float) -> None:
     ids=lambda load: load.__name__[5:],
 )
 @pytest.mark.parametrize("standardized", [False, True], ids=["raw", "standardized"])
-def test_sets_that_everybody_knows(loss: str, load: Any, standardized: bool) -> None:
+def test_well_known_data_sets(loss: str, load: Any, standardized: bool) -> None:
     """Linear and kernel fits of well-known sets at small and large C, raw and standardized."""
     X, y = load(return_X_y=True)
     X, y = X[:600], y[:600]

@@ -148,7 +148,7 @@ def test_any_table_is_certified(
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
 @pytest.mark.parametrize("load", [load_digits, load_wine, load_breast_cancer])
 @BOTH
-def test_arrives_on_real_tables(loss: str, load: Any, C: float) -> None:
+def test_converges_on_real_tables(loss: str, load: Any, C: float) -> None:
     X, codes = load(return_X_y=True)
     found = solve(loss, X, codes, np.ones(len(X)), C, Intercept.AUGMENTED, 1e-6)
     assert max(each.relative for each in found) <= 1e-6
@@ -325,7 +325,7 @@ def thin_table() -> tuple[Any, Array, Array]:
 
 @INTERCEPTS
 @BOTH
-def test_thin_rows_have_the_optimum_of_whole_ones(loss: str, intercept: Intercept) -> None:
+def test_sparse_rows_have_the_optimum_of_dense_rows(loss: str, intercept: Intercept) -> None:
     """Sums in another order change objectives by no more than the gaps."""
     stored, whole, codes = thin_table()
     weights = np.random.default_rng(6).uniform(0.5, 2.0, 700)
@@ -340,7 +340,7 @@ def test_thin_rows_have_the_optimum_of_whole_ones(loss: str, intercept: Intercep
     )
 
 
-def test_products_of_thin_rows_are_those_of_whole_ones() -> None:
+def test_products_of_sparse_rows_equal_dense_products() -> None:
     stored, whole, _ = thin_table()
     random = np.random.default_rng(7)
     vectors, weights = random.normal(size=(3, 43)), random.uniform(size=(2, 700))

@@ -98,7 +98,7 @@ def test_an_error_ends_the_turns_of_all(bad: int) -> None:
         run_repeatedly(work, [0, 1])
 
 
-def test_who_waits_for_others_can_be_asked_to_stop() -> None:
+def test_waiting_threads_can_be_stopped() -> None:
     halt, mine = threading.Event(), threading.get_ident()
     under_way = threading.Event()
 

@@ -146,7 +146,7 @@ def test_bits_do_not_depend_on_threads(intercept: Intercept, signs: tuple[float,
         np.testing.assert_array_equal(one.vector, two.vector)
 
 
-def test_it_can_be_stopped_and_tells_how_far_it_is() -> None:
+def test_fits_report_progress_and_can_be_stopped() -> None:
     X, y = table(200)
     K = Gaussian(1.0)(X)
     sets = WorkingSetSolver(StoredKernel(K), K.diagonal(), Intercept.NONE)
@@ -195,7 +195,7 @@ class RoughKernel(StoredKernel):
 
 @INTERCEPTS
 @pytest.mark.parametrize(("wrong", "everywhere"), [(1e-7, False), (1e-3, True)])
-def test_a_certificate_rests_on_exact_scores_of_the_rows_that_it_depends_on(
+def test_certificates_use_exact_scores_of_relevant_rows(
     intercept: Intercept, wrong: float, everywhere: bool
 ) -> None:
     """Rows clearly beyond the margin need no exact score."""
@@ -212,7 +212,7 @@ def test_a_certificate_rests_on_exact_scores_of_the_rows_that_it_depends_on(
 
 
 @INTERCEPTS
-def test_lines_that_lead_astray_again_and_again_are_computed_in_full_precision(
+def test_inaccurate_kernel_rows_are_recomputed_in_float64(
     intercept: Intercept,
 ) -> None:
     """At a large C small errors of K prevent convergence, so rows are computed in float64."""
@@ -251,7 +251,7 @@ def test_rows_far_from_zero_are_rounded_where_float32_has_most_digits(kernel: An
     np.testing.assert_allclose(with_csr.matrix(), exact, atol=2e-5)
 
 
-def test_a_free_intercept_arrives_where_more_rows_than_a_set_has_are_inside_their_box() -> None:
+def test_a_free_intercept_converges_with_more_free_rows_than_a_set_holds() -> None:
     """Gradients that differ little from the intercept are told apart."""
     random = np.random.default_rng(0)
     X = random.normal(size=(2000, 60))
@@ -349,7 +349,7 @@ def test_computed_scores(dtype: type, count: int) -> None:
     np.testing.assert_allclose(found[0], plain, atol=1e-10 if dtype is np.float64 else 1e-4)
 
 
-def test_a_sample_foretells_most_coefficients() -> None:
+def test_a_sample_predicts_most_coefficients() -> None:
     """Rows with weights and with labels in a periodic order are predicted, too."""
     X, y = table(2600, 4)
     order = np.argsort(np.arange(2600) % 10 < 5, kind="stable")
@@ -388,7 +388,9 @@ def test_many_classes_share_a_matrix_of_rounded_numbers() -> None:
 
 
 @pytest.mark.parametrize("bytes_of_matrix", [0, 2**30])
-def test_many_rows_walk_no_epoch(monkeypatch: pytest.MonkeyPatch, bytes_of_matrix: int) -> None:
+def test_fits_of_many_rows_skip_epochs(
+    monkeypatch: pytest.MonkeyPatch, bytes_of_matrix: int
+) -> None:
     """Fits on many rows skip epochs, with cached rows of K or a float32 matrix.
 
     The optimum is the same for all C and both dtypes.
@@ -424,7 +426,7 @@ def test_many_rows_walk_no_epoch(monkeypatch: pytest.MonkeyPatch, bytes_of_matri
 
 
 @pytest.mark.parametrize("members", [False, True])
-def test_a_kernel_of_low_rank_at_a_large_c_arrives_by_a_factor(
+def test_a_kernel_of_low_rank_at_a_large_c_is_factored(
     monkeypatch: pytest.MonkeyPatch, members: bool
 ) -> None:
     """Cubic polynomials of two features have rank ten, and pair steps converge slowly."""
@@ -460,7 +462,7 @@ def test_where_there_is_no_low_rank_sets_go_on(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_kernel_of_known_rank_has_its_factor_soon(dtype: type) -> None:
+def test_a_kernel_of_known_rank_is_factored_early(dtype: type) -> None:
     """Factor and certificate are computed in float64, because float32 rounding has full rank."""
     X, y = table(1600, 3)
     X = X.astype(dtype)

@@ -212,7 +212,7 @@ def test_a_threshold_decides_for_either_class():
         ).choose_threshold(Aim(Metric("error")))
 
 
-def test_scores_without_a_common_scale_are_told():
+def test_scores_without_a_common_scale_are_reported():
     """If no row is likely positive, hinge scores are all alike and a warning says so."""
     X = RANDOM.normal(size=(1500, 3))
     y = np.where(X @ [0.7, -0.5, 0.3] + RANDOM.logistic(size=1500) > 2.6, "churned", "stayed")

@@ -91,7 +91,7 @@ def test_each_fold_of_a_grid_over_c_is_a_fit_at_that_c(kernel: Any, weighted: bo
     )
 
 
-def test_a_threshold_for_a_precision_is_asked_for_by_its_name() -> None:
+def test_a_threshold_for_a_precision() -> None:
     search = SweepCV(SDCA(random_state=0), {"C": [0.1, 1.0]}, cv=CV).fit(X, Y)
     found = search.choose_threshold("precision=0.99")
     scores, codes = search.out_of_fold_scores_and_codes()

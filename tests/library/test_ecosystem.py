@@ -91,7 +91,7 @@ def test_sweeps_take_frames_and_know_their_names(frame, search):
     ("library", "kind"),
     [("pandas", pd.DataFrame), ("polars", pl.DataFrame), ("default", np.ndarray)],
 )
-def test_frames_come_out_where_they_are_asked_for(library, kind):
+def test_frames_come_out_on_request(library, kind):
     steps = make_pipeline(
         StandardScaler(), Nystroem(Gaussian(1.0), landmarks=5, random_state=0)
     ).set_output(transform=library)
@@ -179,7 +179,7 @@ def test_weights_are_routed_through_searches(search):
 
 
 @pytest.mark.usefixtures("routing")
-def test_weights_that_nobody_asked_for_are_refused():
+def test_unrequested_weights_are_refused():
     with pytest.raises(sklearn.exceptions.UnsetMetadataPassedError, match="sample_weight"):
         cross_validate(SDCA(), X, Y, params={"sample_weight": WEIGHTS}, error_score="raise")
 
@@ -241,7 +241,7 @@ def test_a_sweep_is_judged_by_an_outer_cross_validation():
     assert all(hasattr(each, "best_params_") for each in found["estimator"])
 
 
-def test_permutations_tell_what_a_sweep_looks_at():
+def test_permutation_importance_of_a_sweep():
     noisy = np.column_stack([X, np.random.default_rng(0).normal(size=len(X))])
     sweep = SweepCV(SDCA(kernel="gaussian", random_state=0), {"lam": LAMS}, cv=3).fit(noisy, Y)
     found = permutation_importance(sweep, noisy, Y, n_repeats=3, random_state=0).importances_mean

@@ -96,7 +96,7 @@ def test_importance_is_what_a_textbook_computes():
     )
 
 
-def test_importance_is_told_in_the_metric():
+def test_importance_is_in_units_of_the_metric():
     X, y = rows()
     model = SDCA("logistic", lam=1e-3, random_state=0).fit(X[:200], y[:200])
     found = explain(model, X[200:], y[200:], metric=Metric("roc-auc", positive="yes"), repeats=2)
@@ -109,7 +109,7 @@ def test_importance_is_told_in_the_metric():
 
 
 @pytest.mark.parametrize("kernel", [None, "gaussian"])
-def test_what_is_told_is_told_for_the_class_that_the_metric_looks_at(kernel):
+def test_effects_refer_to_the_positive_class(kernel):
     """Effects refer to the positive class of the metric."""
     X, y = rows()
     model = SDCA("logistic", kernel=kernel, lam=1e-2, random_state=0).fit(X[:200], y[:200])
@@ -258,7 +258,7 @@ def test_explain_on_the_command_line(place):
     assert answer["explanation"]["deciding"][0]["row"] is not None
 
 
-def test_the_page_of_a_tuning_run_says_which_columns_matter(place):
+def test_the_page_of_a_tuning_run_shows_feature_importance(place):
     """The choice is explained on test rows; without test rows the section is missing."""
     written(messy(300), Path("t.csv"))
     grid = ["--kernel", "gaussian", "--lam", "1e-3,1e-2", "--cv", "3"]
@@ -326,7 +326,7 @@ def _whole_numbers(kind: str):
 
 
 @pytest.mark.parametrize("kind", ["array", "polars", "pandas", "numbered", "nullable"])
-def test_whole_numbers_and_truth_values_have_effects(kind):
+def test_integer_and_boolean_columns_have_effects(kind):
     """Values put into integer and boolean columns are valid values of these columns."""
     X, y = _whole_numbers(kind)
     model = make_pipeline(StandardScaler(), SDCA("logistic", lam=1e-3, random_state=0)).fit(X, y)
@@ -338,7 +338,7 @@ def test_whole_numbers_and_truth_values_have_effects(kind):
     assert len(ages) > 10 and all(each == int(each) for each in ages)
 
 
-def test_truth_values_of_an_array_are_no_words():
+def test_boolean_arrays_are_not_text():
     X = np.random.default_rng(0).random((100, 2)) > 0.5
     found = explain(SDCA("logistic", lam=1e-3, random_state=0).fit(X, X[:, 0]), X, X[:, 0])
     assert [each.value for each in found.effects] == [None, None] and found.effects[0].gains[
@@ -346,7 +346,7 @@ def test_truth_values_of_an_array_are_no_words():
     ] > 1.0
 
 
-def test_words_that_look_like_numbers_stay_words():
+def test_text_that_looks_like_numbers_stays_text():
     kinds = np.where(np.arange(100) % 3 == 0, "01", "02").astype(object)
     X, y = pd.DataFrame({"kind": kinds}), np.where(kinds == "01", "yes", "no")
     model = make_pipeline(OneHotEncoder(), SDCA("logistic", lam=1e-3, random_state=0)).fit(X, y)

@@ -176,7 +176,7 @@ def test_labels_of_any_type(name: str, labels: Array) -> None:
 
 @EVERY
 @LINEAR_AND_KERNEL
-def test_two_classes_are_the_column_of_the_second(name: str, kernel: Any) -> None:
+def test_two_classes_have_one_predictor_for_the_second(name: str, kernel: Any) -> None:
     """The one predictor of two classes is positive for classes_[1]."""
     X, y = data(3)
     two = make(name, kernel=kernel).fit(X, np.where(y == 1, "yes", "no"))
@@ -545,7 +545,7 @@ def test_checkpoints_outside_of_the_run(name: str, checkpoints: list[int], messa
 
 @EVERY
 @pytest.mark.parametrize("checkpoints", [[1.5], ["3"], [True], 3, "12"])
-def test_checkpoints_that_are_no_whole_numbers(name: str, checkpoints: Any) -> None:
+def test_checkpoints_that_are_not_integers(name: str, checkpoints: Any) -> None:
     X, y = data(2)
     with pytest.raises(ValueError, match=r"checkpoints must be a (list|whole number)"):
         make(name, checkpoints=checkpoints).fit(X, y)
@@ -741,7 +741,7 @@ def test_a_free_intercept_is_for_sdca_that_may_finish(name: str, kernel: Any) ->
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 @LINEAR_AND_KERNEL
-def test_sdca_with_a_free_intercept_does_not_care_where_zero_is(loss: str, kernel: Any) -> None:
+def test_sdca_with_a_free_intercept_is_invariant_to_shifts(loss: str, kernel: Any) -> None:
     """Scores do not change when all features are shifted, and the bound holds."""
     X, y = data(3)
     options: dict[str, Any] = {"kernel": kernel, "fit_intercept": "free", "tol": 1e-6}

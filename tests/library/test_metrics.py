@@ -148,7 +148,7 @@ def test_guessing_is_the_best_constant_answer(name):
 
 
 @pytest.mark.slow
-def test_a_figure_knows_noise():
+def test_a_figure_accounts_for_noise():
     """A random model is not better than the baseline, an informative one is."""
     y = np.repeat(["no", "yes"], [900, 100])
     for name in ("error", "balanced-error", "f1", "roc-auc", "average-precision"):
@@ -310,7 +310,7 @@ def test_no_weight_at_all_is_no_number(name):
     )
 
 
-def test_what_looks_good_out_of_fold_is_no_better_than_guessing_where_test_rows_say_so():
+def test_test_rows_can_refute_an_advantage_over_the_baseline():
     """Test rows override the out-of-fold comparison with the baseline."""
     measure = measure_of("error")
     good, bad = (

@@ -171,7 +171,7 @@ def test_the_learning_rate_scales_and_decides_nothing() -> None:
         np.testing.assert_array_equal(eighth.decision_function(X), 0.125 * one.decision_function(X))
 
 
-def test_counts_are_whole_numbers_in_float32() -> None:
+def test_counts_are_integers_in_float32() -> None:
     """Dual coefficients of a kernel Perceptron count signed mistakes exactly."""
     X, y = data(3, 50, 3, 0)
     clf = Perceptron(Gaussian(1.5), 6, average=False, random_state=0).fit(X.astype(np.float32), y)

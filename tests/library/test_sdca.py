@@ -286,7 +286,7 @@ def test_pair_steps_reach_any_gap(tol: float, kernel: Any) -> None:
 
 @LOSSES
 @LINEAR_AND_KERNEL
-def test_whole_weights_are_repeated_rows(loss: str, kernel: Any) -> None:
+def test_integer_weights_equal_repeated_rows(loss: str, kernel: Any) -> None:
     """A row of weight 3 has the optimum of three equal rows."""
     X, y = data(2, 40, 3, 0)
     times = np.random.default_rng(1).integers(0, 4, 40)
@@ -348,7 +348,7 @@ def test_gap_is_that_of_the_certificate(loss: str, kernel: Any, intercept: Any, 
 
 @LINEAR_AND_KERNEL
 @LOSSES
-def test_an_easy_column_rests_within_tol(loss: str, kernel: Any) -> None:
+def test_a_converged_column_stays_within_tol(loss: str, kernel: Any) -> None:
     """Converged columns keep their coefficients and gaps."""
     X, y = data(4, 80, 3, 0)
     X[y == 0] += 6
@@ -376,7 +376,7 @@ def test_warm_start_along_a_path_of_lam(loss: str) -> None:
 
 @LOSSES
 @LINEAR_AND_KERNEL
-def test_warm_start_lets_columns_rest(loss: str, kernel: Any) -> None:
+def test_warm_start_keeps_converged_columns(loss: str, kernel: Any) -> None:
     """Converged columns stay unchanged: T1 + T2 epochs equal T1 and then T2."""
     X, y = data(4, 80, 3, 0)
     X[y == 0] += 6

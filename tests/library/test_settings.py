@@ -411,7 +411,7 @@ def test_a_model_is_known_again_by_its_learner(name: str) -> None:
         make_learner(name, {"colour": 1})
 
 
-def test_numbers_that_json_does_not_have_are_equal_to_themselves_and_come_back() -> None:
+def test_nan_parameters_survive_json() -> None:
     """nan, as in SimpleImputer, equals itself and survives a round trip."""
     imputer = SimpleImputer(missing_values=np.float64("nan"), strategy="median")
     setting = Setting.of(make_pipeline(imputer, SDCA(lam=0.1)))

@@ -40,7 +40,7 @@ def test_the_next_row_takes_most_of_what_is_left(kernel):
     assert found.tolist() == reference.pursue(matrix, model.dual_coef_, most)
 
 
-def test_kept_are_those_that_carry_the_scores_of_the_training_rows():
+def test_kept_rows_are_selected_by_orthogonal_least_squares():
     """Compare with orthogonal least squares over rows; a Perceptron is projected."""
     X, y = rows(60)
     model = SDCA(kernel=Gaussian(2.0), lam=0.05, random_state=0).fit(X, y)
@@ -158,7 +158,7 @@ def test_calibration_and_threshold_come_along():
     assert "gap_" in vars(small) and np.isnan(small.gap_)
 
 
-def test_the_curve_counts_what_predict_says():
+def test_the_curve_counts_errors_of_predict():
     X, y = rows(500)
     model = SDCA(kernel="gaussian", lam=1e-3, random_state=0).fit(X[:300], y[:300])
     curve = shrinking_curve(
@@ -223,7 +223,7 @@ def test_shrink_on_the_command_line(place):
     assert told.index("95 % interval") < told.index("written: other.model")
 
 
-def test_shrink_takes_the_weights_that_training_had(place):
+def test_shrink_uses_the_weights_of_training(place):
     frame = numbers(150).with_columns(
         w=pl.when(pl.col("y") == "no").then(9).otherwise(pl.int_range(pl.len()) % 2)
     )
@@ -250,7 +250,7 @@ def test_shrink_takes_the_weights_that_training_had(place):
     assert "has no column 'v' (--weight)" in call("shrink", "t.model", "t.csv", "--weight", "v").err
 
 
-def test_a_model_that_knows_all_rows_and_prices_that_are_too_high(place):
+def test_a_model_of_all_rows_and_too_high_costs(place):
     written(messy(300), Path("t.csv"))
     fine(
         "train",

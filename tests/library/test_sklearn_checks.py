@@ -85,6 +85,6 @@ def test_class_weights_rule_when_steps_are_passes(loss: str) -> None:
 
 @pytest.mark.parametrize("learner", learners(kernel=Gaussian(1.0)), ids=repr)
 @pytest.mark.filterwarnings("ignore:.*similar only to itself")
-def test_class_weights_rule_a_kernel_that_sees_nothing(learner: Any) -> None:
+def test_class_weights_decide_where_the_kernel_is_zero(learner: Any) -> None:
     """Rows 20 apart have K = 0, so the intercept alone decides, as in SVC."""
     check_class_weight_classifiers(type(learner).__name__, learner)

@@ -336,7 +336,7 @@ def test_scores_of_leading_cells_are_kept(tmp_path: Path) -> None:
 # honest choice
 
 
-def test_on_noise_the_honest_interval_covers_chance_and_the_raw_best_does_not() -> None:
+def test_on_noise_only_the_corrected_interval_covers_chance() -> None:
     random = np.random.default_rng(3)
     noise, labels = random.normal(size=(300, 20)), random.integers(0, 2, 300)
     grid = {
@@ -361,7 +361,7 @@ def test_bootstrap_is_nearly_unbiased_where_nothing_is_chosen() -> None:
     assert estimate.low < wrong.mean() < estimate.high
 
 
-def test_the_honest_error_is_that_of_the_choice_whatever_it_was_chosen_by() -> None:
+def test_the_corrected_error_is_that_of_the_choice() -> None:
     random = np.random.default_rng(0)
     X = random.normal(size=(300, 3))
     y = np.where(X[:, 0] + random.normal(size=300) > 1.5, "rare", "usual")
@@ -536,7 +536,7 @@ def _assert_same_files(one: Path, two: Path) -> None:
 
 
 @pytest.mark.slow
-def test_killed_at_random_moments_the_final_table_is_that_of_an_undisturbed_run(
+def test_a_killed_search_resumes_to_the_same_table(
     tmp_path: Path,
 ) -> None:
     """Kill up to twenty times, as long as the work lasts."""
@@ -556,9 +556,7 @@ def test_killed_at_random_moments_the_final_table_is_that_of_an_undisturbed_run(
     _assert_same_files(quiet, out)
 
 
-def test_two_processes_on_the_store_of_a_killed_one_do_no_harm(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_processes_may_share_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One of the two processes is the test itself."""
     code = SCRIPT.replace("900", "300").replace("20_000", "4_000")
     assert _killed(_start(code, tmp_path / "store", tmp_path / "none.npz"), 0.2)

@@ -76,7 +76,7 @@ def test_a_sample_is_the_same_in_any_parts_and_fair(kind: str) -> None:
     assert abs(halves - 0.5) < 0.02 and counts[::5].sum() == 0
 
 
-def test_repeats_and_words_beyond_the_room_for_them() -> None:
+def test_repeats_and_categories_beyond_memory_are_estimated() -> None:
     """Repeats of 10,000 rows are counted from a share of the hashes, in any order."""
     random = np.random.default_rng(0)
     hashes = np.repeat(random.integers(0, 2**63, 10_000).astype(np.uint64), 3)
@@ -392,7 +392,7 @@ def test_tune_keeps_the_sample_where_there_is_no_other_way(
     assert call("tune", folder, "--drop-outliers", 3, *given, "-o", "three").code == 3
 
 
-def test_words_that_fit_until_each_has_a_column(place: Path) -> None:
+def test_categories_that_exceed_memory_as_columns(place: Path) -> None:
     """A table of 40 kB goes through passes if its one-hot columns exceed memory."""
     frame = numbers(900).with_columns(
         ("word " + (pl.int_range(pl.len()) % 300).cast(pl.String)).alias("c")
@@ -508,7 +508,7 @@ def test_sparse_parts_become_wider(tmp_path: Path) -> None:
     assert (found.rows, found.training_rows, found.stored) == (10, (~test).sum(), 25)
 
 
-def test_a_class_that_only_test_rows_have_is_not_learned(place: Path) -> None:
+def test_a_class_with_test_rows_only_is_not_trained_on(place: Path) -> None:
     """Rows of the class count as errors and are left out of the refit on all rows."""
     frame, test = numbers(900), Draw(0, 0.2).test(900)
     other = test & (frame["y"] == "yes").to_numpy()

@@ -96,7 +96,7 @@ def test_the_same_optimum_as_in_memory(
 
 
 @pytest.mark.parametrize("scale", ["standardize", "normalize", "none"])
-def test_words_are_stored_without_their_zeros(
+def test_one_hot_columns_are_stored_sparse(
     scale: str, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sparse one-hot rows give the optimum and errors of dense rows."""
@@ -197,9 +197,7 @@ def test_what_is_refused(options: tuple[object, ...], message: str, place: Path)
     assert not list((place / "temporary").iterdir()) and not Path("large.model").exists()
 
 
-def test_words_that_come_late_and_disks_that_are_full(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_late_text_values_and_full_disks(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = _written(numbers(900), "csv")
     monkeypatch.setattr("shutil.disk_usage", lambda path: type("usage", (), {"free": 10**8}))
     answer = call("train", folder, "--memory", "15kB", "-o", "large.model")

@@ -137,7 +137,7 @@ def test_other_ends(folder, monkeypatch, error, code, text):
     assert text in answer.err
 
 
-def test_quiet_says_nothing_but_results(folder):
+def test_quiet_prints_results_only(folder):
     answer = fine("train", "rows.csv", "--quiet")
     assert answer.err == ""
     assert "saved: rows.model" in answer.out
@@ -229,7 +229,7 @@ def test_no_escape_codes_without_a_terminal_or_with_no_color(folder, monkeypatch
         assert ("\x1b" in console._styled("text", "1", Terminal())) is coloured
 
 
-def test_models_tells_formulas_and_the_other_names(folder):
+def test_models_lists_formulas_and_scikit_learn_names(folder):
     answer = fine("models")
     for word in (
         "perceptron",
@@ -248,7 +248,7 @@ def test_models_tells_formulas_and_the_other_names(folder):
     }
 
 
-def test_show_tells_where_a_model_came_from(folder):
+def test_show_prints_the_origin_of_a_model(folder):
     answer = fine("show", "table.model")
     for word in (
         "hinge",

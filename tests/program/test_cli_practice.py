@@ -340,7 +340,7 @@ def test_predictions_carry_columns_along(table):
     assert "--keep needs a table" in call("predict", "d.model", "digits", "--keep", "x1").err
 
 
-def test_rbf_says_which_number_it_wants(table):
+def test_rbf_with_a_number_names_the_parameter(table):
     answer = call("train", table, "--kernel", "rbf:0.1")
     assert answer.code == 2
     assert (
@@ -350,7 +350,7 @@ def test_rbf_says_which_number_it_wants(table):
     assert fine("train", table, "--kernel", "rbf:gamma=0.1", "-o", "m.model").code == 0
 
 
-def test_test_rows_from_elsewhere_are_told():
+def test_test_rows_from_another_file_are_reported():
     honest = Estimate(0.023, 0.0185, 0.0278, "m")
     test = ErrorCount.counted(2007, 106)
     assert "rely on the test error" in unlike_words(honest, test, "the file's own test group")

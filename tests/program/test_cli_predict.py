@@ -142,7 +142,7 @@ def test_a_gap_where_training_had_none_is_named(models):
 
 @pytest.mark.parametrize("name", ["plain", "messy"])
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_chunks_give_what_the_whole_gives(models, monkeypatch, name, ending):
+def test_chunks_equal_the_whole_table(models, monkeypatch, name, ending):
     frame = numbers() if name == "plain" else messy()
     path = written(frame, models / f"again.{ending}")
     wanted = fine("predict", f"{name}.model", path, "--what", "probabilities").out

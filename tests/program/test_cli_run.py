@@ -93,7 +93,7 @@ def test_only_training_rows_have_no_test_error(trained, tmp_path):
     )
 
 
-def test_training_rows_among_new_ones_are_told_apart_and_told(trained, tmp_path):
+def test_training_rows_among_new_ones_are_reported_separately(trained, tmp_path):
     frame, _, told = trained
     old = _rows(frame, training=True)
     mixed = pl.concat([old[:7], _rows(frame, training=False)])
@@ -103,7 +103,7 @@ def test_training_rows_among_new_ones_are_told_apart_and_told(trained, tmp_path)
     assert "7 rows equal training rows" in notes[0]
 
 
-def test_copies_across_the_split_are_counted_one_by_one(tmp_path, monkeypatch):
+def test_copies_across_the_split_are_counted_individually(tmp_path, monkeypatch):
     """A row that is k times in training is known k times; other copies are test rows."""
     monkeypatch.chdir(tmp_path)
     frame = pl.concat([numbers(60), numbers(60)])
@@ -142,9 +142,7 @@ def test_the_same_label_written_otherwise_is_the_same(tmp_path, monkeypatch):
     assert errors(floats, "m.model")[0] == told
 
 
-def test_labels_that_are_not_whole_numbers_are_compared_as_numbers_in_every_chunk(
-    tmp_path, monkeypatch
-):
+def test_fractional_labels_are_compared_as_numbers_in_every_chunk(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     frame = (
         numbers(400)
@@ -329,7 +327,7 @@ def test_groups_stay_together(tmp_path, monkeypatch):
         assert len(set(known[np.arange(200) // 8 == person])) == 1
 
 
-def test_a_file_without_labels_is_told(trained, tmp_path):
+def test_predicting_a_file_without_labels_is_reported(trained, tmp_path):
     frame, _, _ = trained
     label = frame.columns[-1]
     answer = call("run", "table.model", written(frame.drop(label), tmp_path / "bare.csv"))

@@ -127,7 +127,7 @@ def test_the_folder_goes_on_where_it_was(table, monkeypatch):
     assert without_times(again) == without_times(first)
 
 
-def test_a_larger_grid_uses_what_is_there(table):
+def test_a_larger_grid_reuses_finished_cells(table):
     fine("tune", table, *SMALL, "-o", "here")
     more = fine(
         "tune", table, *SMALL, "--kernel", "polynomial:2", "-o", "here", "--force", "--json"
@@ -309,7 +309,7 @@ def test_time_that_is_up(table):
     assert any("trained on 400 of 2,160 training rows" in line for line in words)
 
 
-def test_a_class_that_only_test_rows_have_is_not_learned(tmp_path, monkeypatch):
+def test_a_class_with_test_rows_only_is_not_trained_on(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     X, y = numbers().drop("y").to_numpy(), numbers()["y"].to_numpy().astype(object)
     y[120] = "stray"
@@ -344,7 +344,7 @@ def test_one_vs_one_where_a_fold_lacks_a_class(tmp_path, monkeypatch):
     assert (tmp_path / "runs" / "rare" / "report.html").is_file()
 
 
-def test_the_saved_model_knows_all_rows(table):
+def test_the_saved_model_is_refitted_on_all_rows(table):
     """The test error is that of a model trained without the test rows, and is labelled so."""
     told = fine("tune", table, *SMALL, "-o", "all")
     assert "refitted after that, on all 150 rows" in told.out
@@ -367,7 +367,7 @@ def test_the_saved_model_knows_all_rows(table):
     assert none["decision"]["saved_rows"] == none["decision"]["fitted_rows"] == 150
 
 
-def test_the_files_own_test_group_is_learned_last(tmp_path, monkeypatch):
+def test_the_test_group_of_the_file_joins_the_final_refit(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     X = numbers().drop("y").to_numpy()
     y = (numbers()["y"] == "yes").to_numpy().astype(int)

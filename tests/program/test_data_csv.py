@@ -76,7 +76,7 @@ def test_without_names(table: Any) -> None:
     assert found.notes[0] == "label: column 'x3' (3 of 3), as the last column"
 
 
-def test_names_that_are_numbers_or_over_words(table: Any) -> None:
+def test_header_names_that_are_numbers(table: Any) -> None:
     assert [column.name for column in table("0,1,2,3\n5.5,6,7,1\n8,9,1,0\n").columns] == [
         "0",
         "1",
@@ -173,7 +173,7 @@ def test_column_notes(table: Any) -> None:
     )
 
 
-def test_numbers_that_are_words(table: Any) -> None:
+def test_numbers_read_as_text(table: Any) -> None:
     found = table("zip,b,y\n007,1,0\n10,2,1\n", text=("zip",))
     assert found.X["zip"].to_list() == ["007", "10"]
 
@@ -218,7 +218,7 @@ def test_identifiers_are_left_out_though_rows_repeat(table: Any, repeats: int) -
     assert table(text, text=("member",)).X["member"][0] == str(used.X[0, 0].astype(int))
 
 
-def test_words_and_spaced_numbers_of_rows_are_identifiers_though_rows_repeat(table: Any) -> None:
+def test_text_keys_and_spaced_numbers_are_identifiers_despite_repeats(table: Any) -> None:
     """Numbers in steps of three and text keys are identifiers although rows repeat."""
     lines = [
         f"{1000 + 3 * row},k-{row:x},{row % 7},{'ab'[row % 2]},{row % 2}\n" for row in range(2000)
@@ -248,7 +248,7 @@ def test_ten_digits_are_an_identifier_under_such_a_name_only(table: Any) -> None
         assert ([column.name for column in found.columns] == ["c"]) is left_out
 
 
-def test_many_words_are_pointed_at_and_used(table: Any) -> None:
+def test_columns_of_many_categories_are_noted_and_used(table: Any) -> None:
     found = table("street,y\n" + "".join(f"s{row % 1100},{row % 2}\n" for row in range(4400)))
     assert [column.name for column in found.columns] == ["street"]
     assert any(
@@ -257,14 +257,14 @@ def test_many_words_are_pointed_at_and_used(table: Any) -> None:
     )
 
 
-def test_whole_numbers_that_repeat_are_no_identifiers(table: Any) -> None:
+def test_repeated_integers_are_no_identifiers(table: Any) -> None:
     """A measurement that determines all other columns is not an identifier."""
     values = np.random.default_rng(0).integers(300, size=400)
     found = table("kilograms,c,y\n" + "".join(f"{value},7,{value % 2}\n" for value in values))
     assert [column.name for column in found.columns] == ["kilograms", "c"]
 
 
-def test_the_only_column_is_no_identifier_because_rows_have_nothing_else(table: Any) -> None:
+def test_a_single_column_is_no_identifier(table: Any) -> None:
     """With a single varying column each distinct value is a distinct row."""
     ages = np.random.default_rng(0).integers(18, 81, size=2000)
     assert [
@@ -275,7 +275,7 @@ def test_the_only_column_is_no_identifier_because_rows_have_nothing_else(table: 
     assert [each.name for each in constant.columns] == ["a", "b"]
 
 
-def test_what_is_asked_for_must_be_there(table: Any) -> None:
+def test_requested_columns_must_exist(table: Any) -> None:
     with pytest.raises(BadData, match=r"no column 'members' \(--number\).*Did you mean 'member'"):
         table(_members(20, 0), number=("members",))
 
@@ -360,7 +360,7 @@ def test_encoding(table: Any) -> None:
     ]
 
 
-def test_words_that_come_late(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_late_text_values(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables.Table.blocks, "__defaults__", (100, None))
     codes = [f"{i % 20:03d}" for i in range(50)] + [f"k{i % 20}" for i in range(50)]
     found = table(

@@ -98,7 +98,7 @@ DRIFTED = [
 
 
 @pytest.mark.parametrize(("one", "other", "same"), DRIFTED)
-def test_all_who_count_agree(one: str, other: str, same: bool) -> None:
+def test_all_error_counters_agree(one: str, other: str, same: bool) -> None:
     truth, guess = np.array([one, "b"]), np.array([other, "b"])
     assert ErrorCount.of(truth, guess).mistakes == (not same)
     X = np.array([[1.0], [2.0]])
@@ -116,6 +116,6 @@ def test_float32_classes_are_shown_by_their_shortest_text() -> None:
     assert [name for name, _ in describe(Dataset("two", X, [], y)).classes] == ["0.1", "0.25"]
 
 
-def test_blanks_around_words_make_no_class(tmp_path: Path) -> None:
+def test_surrounding_blanks_make_no_class(tmp_path: Path) -> None:
     np.savez(tmp_path / "rows.npz", X=np.eye(3), y=["a", "b ", " a"])
     assert read(tmp_path / "rows.npz").labels.tolist() == ["a", "b", "a"]

@@ -84,7 +84,7 @@ def test_digits():
         load_set("digits", rows=50)
 
 
-def test_unknown_names_meet_near_ones():
+def test_unknown_names_suggest_similar_ones():
     assert "usps" in SETS and "mnist" not in SETS
     with pytest.raises(
         BadData,
@@ -205,7 +205,7 @@ def test_other_data_from_openml_are_refused(target, nowhere, monkeypatch):
         load_set("usps", fetch=True)
 
 
-def test_without_a_network_the_refusal_says_so(nowhere, monkeypatch):
+def test_without_a_network_the_message_says_so(nowhere, monkeypatch):
     def fail(**options):
         raise OSError("no route to host")
 

@@ -122,7 +122,7 @@ def test_names_for_what_comes_of_it() -> None:
     ]
 
 
-def test_words_and_gaps_are_those_of_the_whole(tmp_path: Path) -> None:
+def test_text_columns_and_gaps_are_those_of_all_files(tmp_path: Path) -> None:
     """A column with text in any file is text in all files."""
     rows = [
         f"{1.0 + i / 8},{f'0{i}' if i < 20 else 'x'},{'' if i % 7 == 0 else i},{i % 2}"

@@ -33,7 +33,7 @@ def _days(rows: int = 200) -> Any:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_column_tells_how_its_dates_are_written(way: str) -> None:
+def test_the_date_format_is_found_per_column(way: str) -> None:
     words = _days().cast(pl.Datetime).dt.strftime(way)
     assert date_kind(words) == WAYS[way]
     assert as_days(words, WAYS[way]).to_list() == _days().cast(pl.Int32).to_list()
@@ -51,7 +51,7 @@ def test_times_are_shares_of_days_and_zones_are_taken_off() -> None:
     assert as_days(words, "date").to_list() == [1.25, 1.0, 1.0, 1.0]
 
 
-def test_what_is_no_date_or_could_be_two_stays_words() -> None:
+def test_ambiguous_or_invalid_dates_stay_text() -> None:
     assert date_kind(pl.Series(["01/02/2020", "03/04/2021"])) is None
     assert date_kind(pl.Series(["31/12/2020", "12/31/2020"])) is None
     assert date_kind(pl.Series(["2020-02-30"])) is None
@@ -69,9 +69,7 @@ def test_eight_digits_are_a_date_if_all_of_them_are() -> None:
 
 @pytest.mark.parametrize("memory", [(), ("--memory", "15kB")])
 @pytest.mark.parametrize("way", ["%d.%m.%Y", "%m/%d/%Y", "%Y%m%d"])
-def test_a_model_reads_dates_as_it_was_taught(
-    way: str, memory: tuple[str, ...], place: Path
-) -> None:
+def test_a_model_reads_dates_as_in_training(way: str, memory: tuple[str, ...], place: Path) -> None:
     """Prediction uses the order of day and month found in training, and refuses others."""
     rows = 900
     days = np.datetime64("2001-01-01") + np.random.default_rng(1).integers(0, 9000, rows)
@@ -92,9 +90,7 @@ def test_a_model_reads_dates_as_it_was_taught(
 
 
 @pytest.mark.parametrize("memory", [(), ("--memory", "15kB")])
-def test_describe_shows_dates_as_dates_and_words_that_never_change(
-    memory: tuple[str, ...], place: Path
-) -> None:
+def test_describe_shows_dates_and_constant_text(memory: tuple[str, ...], place: Path) -> None:
     days = pl.Series(np.datetime64("2020-03-01") + np.arange(900) % 301).dt.strftime("%d.%m.%Y")
     pl.DataFrame(
         {"since": days, "country": ["PL"] * 900, "a": np.arange(900) / 7, "y": np.arange(900) % 2}

@@ -134,7 +134,7 @@ def test_correlations_use_the_rows_in_which_both_are_there():
     )
 
 
-def test_infinite_and_huge_numbers_are_told_apart():
+def test_infinite_and_huge_numbers_are_distinguished():
     X = np.array([[1.0, 1e300], [np.inf, -1e300], [3.0, 1e300], [4.0, 1e308]])
     found = describe(dataset(X))
     assert (

@@ -190,7 +190,7 @@ def test_amounts_with_decimal_commas(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.X, [[1.5, 1234.5], [12, -2], [-3, 7]])
 
 
-def test_amounts_in_a_label_stay_words(tmp_path: Path) -> None:
+def test_amounts_in_a_label_stay_text(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a,y\n1,10 %\n2,20 %\n3,10 %\n")
     assert read(tmp_path / "t.csv").labels.tolist() == ["10 %", "20 %", "10 %"]
 

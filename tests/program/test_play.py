@@ -235,7 +235,7 @@ def test_the_optimum_is_certified_and_is_the_library_s(opened):
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
 @pytest.mark.parametrize("dark", [False, True])
-def test_opened_from_disk_it_asks_for_nothing_and_fits_the_screen(
+def test_opened_from_disk_it_needs_no_network_and_fits_the_screen(
     browser, page, width, height, dark
 ):
     open_page(browser, page, width, height, dark)
@@ -302,7 +302,7 @@ def test_what_every_key_did_is_announced(opened):
     assert silent == []
 
 
-def test_a_control_that_was_moved_tells_the_errors_and_numbers_that_run_are_not_read_out(opened):
+def test_moved_controls_announce_errors_only(opened):
     from selenium.webdriver import Keys
 
     opened.find_element("id", "learner-lam").send_keys(Keys.ARROW_RIGHT)
@@ -453,7 +453,7 @@ def test_a_state_is_shared_and_restored(opened, page):
     ) == [57, True, "laplacian"]
 
 
-def test_a_long_walk_shows_where_it_is_while_a_slider_moves_and_arrives_when_it_rests(opened):
+def test_a_long_run_shows_progress_while_a_slider_moves(opened):
     opened.execute_script("play.app.goTo(Infinity); play.app.change({n: 1000}, null)")
     until(opened, "return play.app.full && play.app.t === play.app.total")
     seen = opened.execute_async_script("""

@@ -85,7 +85,7 @@ def test_columns_chosen_by_name_have_a_boundary_and_a_report(frame):
     assert page.charts()["boundary"]["data"]["values"] == drawn
 
 
-def test_what_has_no_boundary_says_why():
+def test_models_without_a_boundary_are_explained():
     X, y = MOONS
     with pytest.raises(ValueError, match="needs two features"):
         pegasos.plot.boundary(SDCA().fit(X[:, :1], y), X[:, :1], y)

@@ -88,7 +88,7 @@ def test_weights_reach_the_learner(make, drop):
 
 @KINDS
 @pytest.mark.parametrize("drop", [None, 2.0])
-def test_the_count_of_learned_rows_is_true(make, drop):
+def test_the_count_of_training_rows_is_correct(make, drop):
     data = make()
     recipe = make_recipe(data, make_learner("perceptron", {"epochs": 1}), "auto", None, drop)
     recipe.estimator.fit(data.X, data.y)
@@ -142,7 +142,7 @@ def test_only_numbers_are_scaled(scale):
     assert step == "passthrough" if scaler is None else type(step) is type(scaler)
 
 
-def test_rare_words_are_no_outliers():
+def test_rare_categories_are_no_outliers():
     """The one-hot column of a rare text has z = 7, but only numbers are checked."""
     frame = pl.DataFrame({"x": np.linspace(-1, 1, 50), "city": ["rare"] + ["usual"] * 49})
     data = Dataset("rare", frame, [Column("x", NUMBER), Column("city", TEXT)], np.arange(50) % 2)
@@ -150,7 +150,7 @@ def test_rare_words_are_no_outliers():
     assert recipe.estimator.fit(data.X, data.y).steps[-1][1].kept_.all()
 
 
-def test_dropped_columns_are_the_only_ones_looked_at():
+def test_only_dropped_columns_are_excluded():
     X = np.column_stack([np.r_[np.zeros(8), 1.0, 100.0], np.r_[100.0, 1.0, np.zeros(8)]])
     y = np.arange(10) % 2
     assert DropOutliers(Perceptron(), 2.5, columns=[0]).fit(X, y).kept_.tolist() == [True] * 9 + [

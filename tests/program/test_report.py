@@ -135,7 +135,7 @@ def fake_page(record, classes=3, names=None, columns=("width", "height"), evalua
 # a sweep
 
 
-def test_sweep_page_tells_the_choice_and_how_to_repeat_it(page):
+def test_sweep_page_shows_the_choice_and_its_command(page):
     text = html.unescape(page.html)
     for words in (
         "Cross-validated error",
@@ -319,7 +319,7 @@ def test_pairs_of_features_by_class():
     assert found == wanted
 
 
-def test_the_page_says_which_columns_matter():
+def test_the_page_shows_feature_importance():
     """Bars whose interval is above zero are blue, and gray ones are within noise."""
     random = np.random.default_rng(0)
     X = random.normal(size=(200, 3))
@@ -389,7 +389,7 @@ def test_model_page(tmp_path):
     assert f"{wrong} of 200 rows" in on_rows.html
 
 
-def test_labels_that_a_model_knows_and_rows_do_not():
+def test_classes_of_the_model_missing_from_the_rows():
     X, y = make_blobs(90, centers=3, random_state=0)
     model = SDCA(random_state=0).fit(X, y)
     page = report(model, X[y < 2], y[y < 2].astype(float), tsne=False)
@@ -614,7 +614,7 @@ def test_kernels_on_an_axis_stand_by_name_then_number():
     ]
 
 
-def test_values_that_look_alike_have_labels_that_differ():
+def test_values_with_equal_text_keep_distinct_labels():
     (axis,) = axes_of(grid_of([Setting("pegasos", None, lam) for lam in (0.12341, 0.12342)]).points)
     assert axis.labels == ["0.12341", "0.12342"]
 
@@ -724,7 +724,7 @@ def test_report_command_on_a_model_and_rows(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
-def test_pages_of_frames_with_words(kind):
+def test_pages_of_frames_with_text_columns(kind):
     """A pipeline that selects columns by name, and a sweep of it."""
     pd = pytest.importorskip(kind)
     from sklearn.compose import make_column_transformer

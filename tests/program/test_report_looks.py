@@ -138,7 +138,7 @@ def test_bounds_on_the_way_are_bounds(ring):
     np.testing.assert_allclose(gaps, [1.0, 0.4, 0.25, 0.01 / 0.35], rtol=1e-3)
 
 
-def test_weights_of_tables_with_words():
+def test_sample_weights_of_tables_with_text():
     rows = pl.DataFrame(
         {"age": [1.0, 2.0, 3.0, 4.0] * 5, "city": ["Nice", "Lyon", "Nice", None] * 5}
     )
@@ -206,7 +206,7 @@ VISIONS = {
 
 
 @pytest.mark.parametrize("vision", VISIONS)
-def test_classes_can_be_told_apart_by_everyone(vision):
+def test_class_colors_are_distinct_for_color_blind_readers(vision):
     seen = [lab(np.array(VISIONS[vision]) @ linear(colour)) for colour in CLASSES]
     assert min(np.linalg.norm(one - two) for one, two in itertools.combinations(seen, 2)) > 12
 

@@ -190,7 +190,7 @@ def test_a_length_of_learning_that_no_fit_has(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", [SIGMOID, ISOTONIC])
 @pytest.mark.parametrize("columns", [1, 3])
-def test_whatever_a_calibration_is_like_it_gives_probabilities(kind: str, columns: int) -> None:
+def test_any_calibration_gives_probabilities(kind: str, columns: int) -> None:
     """Extreme slopes, and knots too close for a finite line between them."""
     steep = (
         np.array([1e308, -1e308])
@@ -279,7 +279,7 @@ def test_predict_names_the_row_and_the_column(
     assert answer.code == 3 and "column 'b'" in answer.err and not (tmp_path / "page.html").exists()
 
 
-def test_a_damaged_model_is_to_blame_where_the_row_is_not(
+def test_non_finite_scores_name_the_model_or_the_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The file has a valid checksum of changed numbers."""
@@ -315,7 +315,7 @@ def test_values_near_the_largest_float(kernel: Any, size: float) -> None:
 
 
 @pytest.mark.parametrize("learner", [Pegasos(n_iter=200, random_state=0), Perceptron(epochs=2)])
-def test_columns_of_very_different_sizes_are_told_once_and_early(learner: Any) -> None:
+def test_columns_of_very_different_scales_are_reported_once(learner: Any) -> None:
     with pytest.warns(BadlyScaled, match="Scale X") as caught:
         learner.fit(X * [1, 1e-8, 1e8], Y)
     (warning,) = [each.message for each in caught if isinstance(each.message, BadlyScaled)]
@@ -345,7 +345,7 @@ def test_sdca_solves_columns_of_any_size() -> None:
 
 
 @pytest.mark.parametrize("scale", ["standardize", "normalize"])
-def test_sparse_rows_for_a_model_of_dense_ones(
+def test_sparse_rows_for_a_model_of_dense_rows(
     scale: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sparse rows are made dense in blocks for a scaler that shifts zeros."""
