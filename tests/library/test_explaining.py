@@ -24,8 +24,8 @@ from sklearn.preprocessing import (
 import reference
 from command_line import call, fine, messy, numbers, written
 from pegasos import SDCA, Nystroem, explain, report
-from pegasos.explaining.effects import effects
 from pegasos.explaining.importance import importances
+from pegasos.explaining.responses import effects
 from pegasos.explaining.tables import Columns
 from pegasos.metrics import Metric
 from samples import digits
@@ -120,10 +120,7 @@ def test_effects_refer_to_the_positive_class(kernel):
     assert (no.classes, no.dependence[0].classes, yes.classes) == (["no"], ["no"], ["yes"])
     np.testing.assert_allclose(no.dependence[0].means, 1 - np.array(yes.dependence[0].means))
     assert [each.gains for each in no.effects] == [[-each.gains[0]] for each in yes.effects]
-    assert [each.coefficients for each in no.deciding] == [
-        [-each.coefficients[0]] for each in yes.deciding
-    ]
-    assert no.effects or no.deciding
+    assert bool(no.effects) == (kernel is None)
     assert not any(math.copysign(1, each.gains[0]) < 0 for each in no.effects if each.gains[0] == 0)
 
 
@@ -193,30 +190,6 @@ def test_there_are_no_coefficients_where_nothing_is_affine(step):
     assert effects(SDCA(kernel="gaussian", random_state=0).fit(X, y), Columns(X)) == []
 
 
-def test_rows_that_decide_are_found_again():
-    X, y = rows(120)
-    wrong = np.flatnonzero(np.abs(X[:, 1]) > 1.5)[0]
-    y = y.copy()
-    y[wrong] = "no" if y[wrong] == "yes" else "yes"
-    model = make_pipeline(StandardScaler(), SDCA(kernel="gaussian", lam=1e-3, random_state=0)).fit(
-        X, y
-    )
-    found = explain(model, X, y, training=(X, y)).deciding
-    sizes = [np.abs(each.coefficients).max() for each in found]
-    assert sizes == sorted(sizes, reverse=True)
-    assert max(np.abs(model[-1].dual_coef_[0])) == pytest.approx(sizes[0])
-    assert all(
-        each.number == each.row + 1
-        and each.values == X[each.row].tolist()
-        and each.label == y[each.row]
-        for each in found
-    )
-    assert explain(model, X, y).deciding[0].row is None
-    numbered = explain(model, X, y, training=(X, y, np.arange(120) + 500)).deciding
-    assert [each.row for each in numbered] == [each.row + 500 for each in found]
-    assert explain(SDCA(random_state=0).fit(X, y), X, y).deciding == []
-
-
 def test_sparse_rows_many_rows_and_wrong_calls(monkeypatch):
     X, y = rows()
     model = SDCA(lam=1e-3, random_state=0).fit(X, y)
@@ -237,15 +210,12 @@ def test_explain_on_the_command_line(place):
     fine("train", "t.csv", "--kernel", "gaussian", "--lam", "1e-3", "-o", "t.model")
     told = fine("explain", "t.model", "t.csv", "-o", "t.html")
     assert "t.model on 60 rows of t.csv that are not training rows: error " in told.out
-    assert (
-        told.out.index("city") < told.out.index("length") < told.out.index("support vector (row)")
-    )
+    assert told.out.index("city") < told.out.index("length")
     page = Path("t.html").read_text(encoding="utf-8")
     for part in (
         "Which columns matter",
         "Permutation importance",
         "Partial dependence on city",
-        "Support vectors with the largest coefficients",
     ):
         assert part in page
     answer = fine(
@@ -255,7 +225,6 @@ def test_explain_on_the_command_line(place):
     assert answer["explanation"]["metric"] == "f1-macro"
     assert answer["explanation"]["importance"][0]["column"] == "city"
     assert len(answer["explanation"]["dependence"]) == 1
-    assert answer["explanation"]["deciding"][0]["row"] is not None
 
 
 def test_the_page_of_a_tuning_run_shows_feature_importance(place):

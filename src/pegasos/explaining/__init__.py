@@ -1,26 +1,21 @@
-"""Explain a fitted model.
-
-Permutation importance, partial dependence, coefficients of linear models, and support vectors.
-"""
+"""Explain a fitted model: permutation importance, partial dependence, and linear coefficients."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from pegasos.explaining.deciding import Decider, deciders
-from pegasos.explaining.dependence import Dependence, dependence
-from pegasos.explaining.effects import Effect, effects
 from pegasos.explaining.importance import Importance, ask, importances
+from pegasos.explaining.responses import Dependence, Effect, dependence, effects
 from pegasos.explaining.tables import Columns
 from pegasos.metrics import Metric
 from pegasos.search.anatomy import anatomy
 from pegasos.search.estimates import Figure, measured
 
-__all__ = ["Decider", "Dependence", "Effect", "Explanation", "Importance", "explain"]
+__all__ = ["Dependence", "Effect", "Explanation", "Importance", "explain"]
 
 #: Predictions of all permutations together: with more columns, fewer rows are sampled.
 PREDICTIONS = 500_000
@@ -40,8 +35,8 @@ class Explanation:
     figure : Figure
         The metric on these rows and its baseline.
     classes : list
-        Classes that gains, coefficients and responses refer to. For two classes this is the
-        positive class of the metric, or else the second class.
+        Classes that coefficients and responses refer to. For two classes this is the positive class
+        of the metric, or else the second class.
     columns : list of str
         Names of all columns.
     importance : list of Importance
@@ -50,8 +45,6 @@ class Explanation:
         Partial dependence on the most important columns.
     effects : list of Effect
         Coefficients of a linear model.
-    deciding : list of Decider
-        Largest support vectors of a kernel model.
     dates : list of str
         Columns that hold days since 1970-01-01.
     """
@@ -64,7 +57,6 @@ class Explanation:
     importance: list[Importance]
     dependence: list[Dependence] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
-    deciding: list[Decider] = field(default_factory=list)
     dates: list[str] = field(default_factory=list)
 
 
@@ -76,7 +68,6 @@ def explain(
     metric: Metric | str = "error",
     repeats: int = 5,
     features: int = 4,
-    training: tuple[Any, ...] | None = None,
     names: Sequence[str] | None = None,
     random_state: int = 0,
 ) -> Explanation:
@@ -94,9 +85,6 @@ def explain(
         Permutations per column.
     features : int, default=4
         Number of most important columns whose partial dependence is computed.
-    training : tuple, optional
-        Training rows, in which the support vectors of a kernel model are looked up: X, y and, if
-        they are not 0, 1, ..., the row numbers.
     names : sequence of str, optional
         Column names, if neither X nor the model has any.
     random_state : int, default=0
@@ -106,8 +94,7 @@ def explain(
     -------
     Explanation
         Permutation importance with 95 % intervals, partial dependence on the most important
-        columns, coefficients of a linear model in the units of the original columns, and the
-        support vectors of a kernel model with the largest coefficients.
+        columns, and coefficients of a linear model in the units of the original columns.
 
     See Also
     --------
@@ -143,41 +130,22 @@ def explain(
         some = np.sort(np.random.default_rng(random_state).permutation(len(y))[:most])
         table, y = table.rows(some), y[some]
     chosen = (Metric(metric) if isinstance(metric, str) else metric).settled(y, learner.classes_)
+    classes = np.asarray(learner.classes_).tolist()
+    of_first = len(classes) == 2 and chosen.positive == classes[0]
+    if len(classes) == 2:
+        classes = classes[:1] if of_first else classes[1:]
     ranked = importances(model, table, y, chosen, repeats, random_state)
     leading = [each for each in ranked if each.value > 0.0][:features]
-    curves = [dependence(model, table, each.place, random_state) for each in leading]
-    classes = np.asarray(learner.classes_).tolist()
-    found = Explanation(
+    curves = [
+        dependence(model, table, each.place, random_state, classes, of_first) for each in leading
+    ]
+    return Explanation(
         metric=chosen.name,
         rows=len(y),
         figure=measured(chosen, ask(model, table.X, y)),
-        classes=classes[1:] if len(classes) == 2 else classes,
+        classes=classes,
         columns=table.names,
         importance=ranked,
         dependence=[each for each in curves if len(each.values) > 1],
-        effects=effects(model, table),
-        deciding=deciders(model, *(training or ())),
-    )
-    is_first = len(classes) == 2 and chosen.positive == classes[0]
-    return _of_the_first(found, classes[0]) if is_first else found
-
-
-def _of_the_first(found: Explanation, label: Any) -> Explanation:
-    """Convert an explanation of the second of two classes to one of the first class."""
-
-    def curve(each: Dependence) -> Dependence:
-        whole = 1.0 if each.what == "probability" else 0.0
-        return replace(each, classes=[label], means=[[whole - mean for mean in each.means[0]]])
-
-    def negative(values: list[float]) -> list[float]:
-        return [0.0 - value for value in values]
-
-    return replace(
-        found,
-        classes=[label],
-        dependence=[curve(each) for each in found.dependence],
-        effects=[replace(each, gains=negative(each.gains)) for each in found.effects],
-        deciding=[
-            replace(each, coefficients=negative(each.coefficients)) for each in found.deciding
-        ],
+        effects=effects(model, table, of_first),
     )

@@ -20,16 +20,9 @@ _ROUNDS, _FEWER_ROUNDS = 100, 25
 
 @dataclass(frozen=True)
 class Importance:
-    """Increase of an error when a column is permuted, with its 95 % interval.
+    """Increase of an error (decrease of a score) when a column is permuted, with a 95 % interval.
 
-    Attributes
-    ----------
-    column : str
-        Name of the column.
-    place : int
-        Position of the column.
-    value, low, high : float
-        Increase of the error, or decrease of the score, and its interval.
+    `place` is the position of the column.
     """
 
     column: str
@@ -59,7 +52,7 @@ def importances(
 
     Original columns are permuted, so all features derived from a column are permuted together. The
     interval is 1.96 standard deviations over bootstrap samples of the rows, the same samples with
-    and without permutation. Each column is permuted `repeats` times.
+    and without permutation.
     """
     sign, before = (1.0 if metric.kind.least else -1.0), ask(model, table.X, y)
     draws = list(resamples(len(y), _ROUNDS if metric.kind.needs == LABELS else _FEWER_ROUNDS))
@@ -69,7 +62,7 @@ def importances(
         values, worse = table.values(place), np.zeros(len(base))
         for _ in range(repeats):
             after = ask(model, table.replaced(place, values[random.permutation(len(values))]), y)
-            if (after.labels == before.labels).all() and _same(after.scores, before.scores):
+            if np.array_equal(after.scores, before.scores):
                 continue  # the model does not use this column
             drawn = [metric.value(after), *(metric.value(after, each) for each in draws)]
             worse += sign * (np.array(drawn) - base)
@@ -79,7 +72,3 @@ def importances(
         value = float(worse[0])
         found.append(Importance(name, place, value, value - reach, value + reach))
     return sorted(found, key=lambda each: -each.value)
-
-
-def _same(one: Any, other: Any) -> bool:
-    return one is None or other is None or bool(np.array_equal(one, other))

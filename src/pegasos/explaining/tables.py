@@ -29,9 +29,9 @@ class Columns:
             X = X.toarray()
         self.frame = hasattr(X, "columns")
         self.X: Any = X if self.frame else np.asarray(X)
-        own = [str(each) for each in X.columns] if self.frame else None
-        found = own or (None if names is None else [str(each) for each in names])
-        self.names = found or [f"x{place + 1}" for place in range(self.X.shape[1])]
+        given = X.columns if self.frame else names
+        known = [] if given is None else [str(each) for each in given]
+        self.names = known or [f"x{place + 1}" for place in range(self.X.shape[1])]
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -46,10 +46,7 @@ class Columns:
         """Return a column; missing values are None or NaN."""
         if not self.frame:
             return np.asarray(self.X[:, place])
-        column = self.X[self.X.columns[place]]
-        return np.asarray(
-            column.to_list() if hasattr(column, "to_list") else list(column), dtype=object
-        )
+        return np.array(list(self.X[self.X.columns[place]]), dtype=object)
 
     def known(self, place: int) -> Array:
         """Return the present values of a column, as numbers if none of them is a string."""
@@ -69,12 +66,13 @@ class Columns:
             changed[:, place] = values
             return changed
         name = self.X.columns[place]
-        if not hasattr(self.X, "with_columns"):  # pandas
-            column, changed = self.X[name], self.X.copy(deep=False)
-            changed[name] = type(column)(list(values), index=self.X.index, dtype=column.dtype)
-            return changed
-        kind = self.X[name].dtype
-        return self.X.with_columns(type(self.X[name])(name, list(values), dtype=kind, strict=False))
+        column = self.X[name]
+        if hasattr(self.X, "with_columns"):  # polars
+            values = type(column)(name, list(values), dtype=column.dtype, strict=False)
+            return self.X.with_columns(values)
+        changed = self.X.copy(deep=False)
+        changed[name] = type(column)(list(values), index=self.X.index, dtype=column.dtype)
+        return changed
 
     def constant(self, place: int, value: Any) -> Any:
         """Return a copy of the table with one column set to a constant."""
@@ -83,7 +81,7 @@ class Columns:
 
 def gaps(values: Array) -> Array:
     """Return a mask of missing values."""
-    from pegasos.learners.task import is_missing
+    from pegasos.learners.task import is_missing  # pages of runs import no learner
 
     return np.array([is_missing(each) for each in values.tolist()], dtype=bool)
 

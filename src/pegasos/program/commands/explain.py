@@ -48,7 +48,7 @@ def command(
     ] = None,
     seed: Seed = 0,
 ) -> ExplainRecord:
-    """Explain a model: feature importance, effects, support vectors.
+    """Explain a model: feature importance, partial dependence, coefficients.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def command(
 
     The importance of a column is how much worse the metric becomes when its values are permuted
     among rows that are not training rows, with a 95 % interval. Coefficients of linear models
-    are in the units of the columns. The support vectors with the largest coefficients come last.
+    are in the units of the columns.
     """
     import numpy as np
 
@@ -82,10 +82,6 @@ def command(
             "model uses, not what improves it on new rows."
         )
         rows = np.arange(len(y))
-    training: Any = None
-    if known is not None and known.any():
-        own = np.flatnonzero(known)
-        training = take(dataset, own).X, y[own], own
     with console.working(f"permuting {len(dataset.columns)} columns"):
         found = explain(
             saved.model.estimator,
@@ -94,7 +90,6 @@ def command(
             metric=metric,
             repeats=repeats,
             features=features,
-            training=training,
             names=[column.name for column in dataset.columns],
             random_state=seed,
         )
@@ -108,7 +103,7 @@ def command(
 
 
 def show(found: ExplainRecord) -> None:
-    """Print the importance of columns, their effects and the support vectors."""
+    """Print the importance of columns and their effects."""
     from pegasos.program.pages.explanation_section import metric_loss
 
     explanation, metric = found.explanation, found.explanation.metric
@@ -128,7 +123,6 @@ def show(found: ExplainRecord) -> None:
         console.show(f"... and {len(explanation.importance) - _LINES} more columns in --json")
     _show_dependence(explanation)
     _show_effects(explanation)
-    _show_support_vectors(explanation)
     if found.page is not None:
         console.show("", f"written: {found.page}")
 
@@ -160,24 +154,6 @@ def _show_effects(explanation: Explanation) -> None:
     ]
     console.show()
     console.table(("coefficient", "unit", *_class_heads(explanation)), rows, left=2)
-
-
-def _show_support_vectors(explanation: Explanation) -> None:
-    rows = []
-    for each in explanation.deciding:
-        named = zip(explanation.columns[:6], each.values, strict=False)
-        values = [
-            f"{name} {_value(explanation, name, value)}"
-            for name, value in named
-            if value is not None
-        ]
-        row = f"training row {each.number}" if each.row is None else each.row + 1
-        label = "" if each.label is None else each.label
-        rows.append((row, label, *map(_short, each.coefficients[:_CLASSES]), ", ".join(values)))
-    if rows:
-        console.show()
-        heads = ("support vector (row)", "class", *_class_heads(explanation), "values")
-        console.table(heads, rows, left=2)
 
 
 def _class_heads(explanation: Explanation) -> list[str]:

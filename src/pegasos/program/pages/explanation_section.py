@@ -1,4 +1,4 @@
-"""Section about columns: importance, partial dependence, coefficients and support vectors."""
+"""Section about columns: importance, partial dependence and coefficients."""
 
 from __future__ import annotations
 
@@ -19,23 +19,20 @@ from pegasos.program.tables.labels import label_texts
 
 #: Columns drawn, classes with a curve and a column of a table, and permutations of a column.
 _DRAWN, _CLASSES, _REPEATS = 20, 10, 3
-#: Columns of a support vector whose values are shown.
-_SHOWN = 8
 
 
 def explain_rows(
     estimator: Any,
     dataset: Dataset,
     rows: Any = None,
-    training: tuple[Dataset, Any] | None = None,
     metric: str = "error",
     positive: Any = None,
 ) -> Explanation | None:
     """Return the explanation of a model on labeled rows.
 
-    `rows` are the rows in the form that the model takes, and `training` are training rows with
-    their numbers. `positive` is by default the rarer of two classes. There is none for images,
-    whose pixels have no meaning of their own, and for classes that the model does not know.
+    `rows` are the rows in the form that the model takes. `positive` is by default the rarer of two
+    classes. There is none for images, whose pixels have no meaning of their own, and for classes
+    that the model does not know.
     """
     if dataset.y is None or dataset.image is not None or not len(dataset):
         return None
@@ -44,9 +41,6 @@ def explain_rows(
     texts = label_texts(dataset.labels).tolist()
     if not set(texts) <= set(known):
         return None
-    own = None
-    if training is not None:
-        own = (training[0].X, label_texts(training[0].labels), training[1])
     y = np.array([known[text] for text in texts])
     if len(labels) == 2 and positive is None:
         positive = Metric("f1").settled(y, estimator.classes_).positive
@@ -59,7 +53,6 @@ def explain_rows(
             y,
             metric=chosen,
             repeats=_REPEATS,
-            training=own,
             names=[column.name for column in dataset.columns],
         )
         dates = [column.name for column in dataset.columns if column.kind in DATES]
@@ -68,7 +61,7 @@ def explain_rows(
 
 
 def explanation_blocks(found: Explanation | None) -> list[Block]:
-    """Return importance, curves of the leading columns, then coefficients or support vectors."""
+    """Return importance, curves of the leading columns, then coefficients."""
     if found is None:
         return []
     curves = enumerate(found.dependence, start=1)
@@ -76,7 +69,6 @@ def explanation_blocks(found: Explanation | None) -> list[Block]:
         *_importance(found),
         *(_dependence(found, each, place) for place, each in curves),
         *_effects(found),
-        *_support_vectors(found),
     ]
 
 
@@ -170,25 +162,6 @@ def _effects(found: Explanation) -> list[Block]:
     text = "Change of the score per unit of a number, or for a category compared with the mean row."
     title = "Coefficients in the units of the columns"
     return [Table("effects", title, listed, rows), Text(text, small=True)]
-
-
-def _support_vectors(found: Explanation) -> list[Block]:
-    if not found.deciding:
-        return []
-    rows, keys = list[dict[str, Any]](), _class_titles(found)
-    for each in found.deciding:
-        known = list(zip(found.columns, each.values, strict=False))
-        shown = [(name, value) for name, value in known[:_SHOWN] if value is not None]
-        texts = [f"{name} {_text(found, name, value)}" for name, value in shown]
-        row = f"training row {each.number}" if each.row is None else each.row + 1
-        what = ", ".join(texts + ["..."] * (len(known) > _SHOWN))
-        rows.append({"row": row, "label": each.label, "what": what})
-        rows[-1] |= dict(zip(keys, each.coefficients, strict=False))
-    listed = columns("text", row="row", label="class") + columns("number", **keys)
-    listed += columns("text", what="values")
-    title = "Support vectors with the largest coefficients"
-    text = "These rows are hard to classify, and often outliers or mislabeled."
-    return [Table("deciding", title, listed, rows), Text(text, small=True)]
 
 
 def _class_titles(found: Explanation) -> dict[str, str]:

@@ -36,7 +36,6 @@ def report_model(
     *,
     rows: Any = None,
     positions: Any = None,
-    training: tuple[Dataset, Any] | None = None,
     kind: str = "these rows",
     card: ModelCard | None = None,
     file: str | None = None,
@@ -51,8 +50,7 @@ def report_model(
     """Return the page of a fitted learner or pipeline, evaluated on labeled rows if there are any.
 
     `rows` are those of the data set in the form that the model takes, `positions` their places in
-    the source, and `kind` their name in sentences. `training` are training rows with their numbers,
-    among which support vectors are found. `positive` is the text of the positive class.
+    the source, and `kind` their name in sentences. `positive` is the text of the positive class.
     """
     card = ModelCard() if card is None else card
     learner: Any = anatomy(estimator, fitted=True).learner
@@ -63,7 +61,7 @@ def report_model(
     seed = learner.random_state if card.split is None else card.split.seed
     if dataset is not None and dataset.y is not None:
         labeled = LabeledRows.of(dataset, positions, estimator.classes_)
-        explanation = explanation or explain_rows(estimator, dataset, rows, training)
+        explanation = explanation or explain_rows(estimator, dataset, rows)
         errors[kind], middle = _evaluated(
             estimator, labeled, rows, kind, explanation, positive, tsne
         )
@@ -160,17 +158,15 @@ def report_file(path: Path, X: Any, y: Any, facts: dict[str, Any]) -> Page:
     known: dict[str, Any] = {"name": name, "columns": names, "image": card.image}
     known |= {"command": card.command, "seconds": card.seconds, "positive": card.positive}
     given = {**known, **facts}
-    dataset, training, positions, kind = as_dataset(X, y, given), None, None, "these rows"
+    dataset, positions, kind = as_dataset(X, y, given), None, "these rows"
     if dataset is not None and dataset.y is not None and file.rows is not None:
         seen = split_known(hash_rows(dataset.X, dataset.y), file.rows)
-        own, new = np.flatnonzero(seen), np.flatnonzero(~seen)
-        if len(own):
-            training = take(dataset, own), own
+        new = np.flatnonzero(~seen)
         if not len(new):
             kind = "these training rows"
         else:  # mistakes on training rows say little
             dataset, positions = take(dataset, new), new
-            kind = "the new ones of these rows" if len(own) else "these new rows"
+            kind = "the new ones of these rows" if seen.any() else "these new rows"
     created = {} if card.created is None else {"date": card.created[:10]}
     return report_model(
         file.estimator,
@@ -180,5 +176,5 @@ def report_file(path: Path, X: Any, y: Any, facts: dict[str, Any]) -> Page:
         card=card,
         file=path.name,
         versions={**created, **file.versions},
-        **{"training": training, **given},
+        **given,
     )

@@ -56,10 +56,8 @@ def search_page(
         labels = search.labels_[record.best]
         wrong = (labels != rows.codes) & (labels >= 0)
         if model is not None and test is not None:
-            training = rows.dataset, rows.positions
-            known: dict[str, Any] = {"metric": record.measure.name}
-            known["positive"] = search.positive_class()
-            found = explain_rows(model, test, training=training, **known)
+            metric, positive = record.measure.name, search.positive_class()
+            found = explain_rows(model, test, metric=metric, positive=positive)
     grid = Grid.of(record, typical)
     text = "No confusion matrix: no rows were given. Use pegasos.report(sweep, X, y)."
     panel: list[Block] = [] if search is None else [Text(text, small=True)]
