@@ -54,14 +54,17 @@ def importances(
     interval is 1.96 standard deviations over bootstrap samples of the rows, the same samples with
     and without permutation.
     """
-    sign, before = (1.0 if metric.kind.least else -1.0), ask(model, table.X, y)
+    before: Any = ask(model, table.X, y)
+    sign = 1.0 if metric.kind.least else -1.0
     draws = list(resamples(len(y), _ROUNDS if metric.kind.needs == LABELS else _FEWER_ROUNDS))
     base = np.array([metric.value(before), *(metric.value(before, each) for each in draws)])
     random, found = np.random.default_rng(seed), []
     for place, name in enumerate(table.names):
         values, worse = table.values(place), np.zeros(len(base))
         for _ in range(repeats):
-            after = ask(model, table.replaced(place, values[random.permutation(len(values))]), y)
+            after: Any = ask(
+                model, table.replaced(place, values[random.permutation(len(values))]), y
+            )
             if np.array_equal(after.scores, before.scores):
                 continue  # the model does not use this column
             drawn = [metric.value(after), *(metric.value(after, each) for each in draws)]

@@ -113,7 +113,7 @@ def effects(model: Any, table: Columns, of_first: bool = False) -> list[Effect]:
         if is_number(known):
             gains = _slope(scores_at, known)
         else:
-            gains = _categories(scores_at, known.astype(str), missing.any())
+            gains = _categories(scores_at, known.astype(str), bool(missing.any()))
         if gains is None:
             return []
         if is_number(known) and missing.any():
