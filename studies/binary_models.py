@@ -13,7 +13,7 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from pegasos import Pegasos, Perceptron
 from pegasos.kernels import Gaussian, Polynomial
 from pegasos.studies import Run, Study
-from pegasos.studies.judging import tail_probability
+from pegasos.studies.results import tail_probability
 from studies import binary
 from studies.common import Array, Split, compare, describe, list_values, read_printed
 

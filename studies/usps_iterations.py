@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from pegasos.kernels import Exponential, Gaussian, Polynomial
 from pegasos.studies import Run, Study
-from pegasos.studies.judging import central_interval
+from pegasos.studies.results import central_interval
 from studies import usps
 from studies.common import Array, Split, collect_errors, list_values, plot, read_printed
 

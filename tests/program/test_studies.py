@@ -22,7 +22,7 @@ from pegasos.program.pages import report
 from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.named_sets import load_set
 from pegasos.studies import Figure, Study, judge, run_study
-from pegasos.studies.judging import central_interval, tail_probability
+from pegasos.studies.results import central_interval, tail_probability
 
 
 def load_or_skip(name: str):

@@ -11,22 +11,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pegasos.studies.judging import judge
-    from pegasos.studies.results import Claim, Figure, JudgedNumber, StudyResult
+    from pegasos.studies.results import Claim, Figure, JudgedNumber, StudyResult, judge
     from pegasos.studies.running import Run, Study, run_study
-
-_HOMES = {
-    "judging": ("judge",),
-    "results": ("Claim", "Figure", "JudgedNumber", "StudyResult"),
-    "running": ("Run", "Study", "run_study"),
-}
 
 __all__ = ["Claim", "Figure", "JudgedNumber", "Run", "Study", "StudyResult", "judge", "run_study"]
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name on first use: a page of results loads no learner."""
-    for module, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"{__name__}.{module}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = "running" if name in ("Run", "Study", "run_study") else "results"
+    return getattr(import_module(f"{__name__}.{home}"), name)

@@ -18,8 +18,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from pegasos.search.anatomy import anatomy
 from pegasos.search.store import fingerprint
 from pegasos.search.sweep import SweepCV
-from pegasos.studies.judging import judge
-from pegasos.studies.results import Best, Claim, Figure, JudgedNumber, StudyResult
+from pegasos.studies.results import Best, Claim, Figure, JudgedNumber, StudyResult, judge
 
 Row = dict[str, Any]
 Log = Callable[[str], None]
@@ -110,7 +109,7 @@ def run_study(
     """
     run = Run(study, X, y, Path(folder), seeds, jobs, log)
     study.run(run)
-    if words := run.result.noise_words():
+    if words := run.result.describe_noise():
         run.note(words)
     run.result.seconds = round(run.elapsed(), 1)
     return run.result
@@ -252,13 +251,13 @@ class Run:
             errors.append([1 - search.best_score_, 1 - scores[0], 1 - scores[1]])
             chosen = {key.rpartition("__")[2]: value for key, value in search.best_params_.items()}
             setting = setting or ", ".join(f"{key}={value!r}" for key, value in chosen.items())
-        names = ("cross-validated error", "training error", "test error")
-        means = (round(float(mean), 5) for mean in np.mean(errors, axis=0))
-        tested = [row[2] for row in errors]
+        validated, trained, tested = zip(*errors, strict=True)
         return {
             "model": name,
             "setting": setting,
-            **dict(zip(names, means, strict=True)),
+            "cross-validated error": round(float(np.mean(validated)), 5),
+            "training error": round(float(np.mean(trained)), 5),
+            "test error": round(float(np.mean(tested)), 5),
             "± over seeds": round(float(np.std(tested, ddof=1)), 5) if len(tested) > 1 else None,
-            "test errors": tested,
+            "test errors": [*tested],
         }
