@@ -15,27 +15,26 @@ from sklearn.preprocessing import StandardScaler
 
 from pegasos import SDCA, Pegasos, SweepCV, load_set
 from pegasos.kernels import Gaussian
-from pegasos.search.notebook import SHOWN_SETTINGS
-from pegasos.search.running import Progress
+from pegasos.search.display import SHOWN_SETTINGS, Progress
 
 X, Y = load_set("moons", rows=90, return_X_y=True)
 LAMS = [1e-3, 1e-2, 1e-1]
 
 
 class Shown(HTMLParser):
-    """Cells of tables with their titles, and all text."""
+    """Cells of tables, and all text."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
-        self.cells: list[tuple[str, str]] = []
+        self.cells: list[str] = []
         self.open: list[str] = []
         self.text = ""
         self.feed(html.partition("<details>")[0])
 
     def handle_starttag(self, tag, attributes):
         if tag == "td":
-            self.cells.append((dict(attributes).get("title", ""), ""))
-        self.open += [] if tag == "br" else [tag]
+            self.cells.append("")
+        self.open.append(tag)
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
@@ -43,20 +42,21 @@ class Shown(HTMLParser):
     def handle_data(self, data):
         self.text += data
         if self.open and self.open[-1] == "td":
-            self.cells[-1] = (self.cells[-1][0], data)
+            self.cells[-1] = data
 
 
 def test_a_fitted_sweep_shows_its_choice_and_the_best_settings():
     grid = {"kernel": [Gaussian(0.3), Gaussian(3.0)], "lam": LAMS, "n_iter": [50, 200]}
     sweep = SweepCV(Pegasos(random_state=0), grid, cv=3).fit(X, Y)
     shown = Shown(sweep._repr_html_())
-    assert len(shown.cells) == 12 * 4 and shown.open == ["div"]
-    (choice,) = [text for title, text in shown.cells if title == "choice"]
-    values = [float(text) for title, text in shown.cells if title]
+    rows = [shown.cells[start : start + 5] for start in range(0, 12 * 5, 5)]
+    assert len(shown.cells) == 12 * 5 and shown.open == ["div"]
+    (choice,) = [row[3] for row in rows if row[4] == "choice"]
+    values = [float(row[3]) for row in rows]
     np.testing.assert_allclose(
         values, 100 * (1 - np.sort(sweep.cv_results_["mean_test_score"])[::-1]), atol=0.06
     )
-    assert shown.cells[0][1] == repr(sweep.best_params_["kernel"])
+    assert rows[0][0] == repr(sweep.best_params_["kernel"])
     assert float(choice) == pytest.approx(100 * (1 - sweep.best_score_), abs=0.06)
     for words in (
         "12 settings on 3 folds",
@@ -112,9 +112,7 @@ def test_only_the_best_are_shown_and_names_are_escaped():
         X, np.where(Y == 1, "<b>", "&")
     )
     shown = Shown(sweep._repr_html_())
-    assert len(shown.cells) == 2 * SHOWN_SETTINGS and "choice" in [
-        title for title, _ in shown.cells
-    ]
+    assert len(shown.cells) == 3 * SHOWN_SETTINGS and "choice" in shown.cells
     assert "lam=" in shown.text and "sdca__lam" not in shown.text
 
 

@@ -316,15 +316,15 @@ def test_no_time_at_all(exhaustive: bool) -> None:
 
 @pytest.mark.parametrize(("calls", "decided"), [(2, "sample"), (3, "folds")])
 def test_time_is_over_between_stages(monkeypatch: Any, calls: int, decided: str) -> None:
-    from pegasos.search.running import CellRunner
+    from pegasos.search.evaluation import Evaluation
 
-    original, done = CellRunner.run, [0]
+    original, done = Evaluation.run, [0]
 
     def run(self: Any, cells: Any, until: Any = None) -> bool:
         done[0] += 1
         return original(self, cells, until) if done[0] <= calls else False
 
-    monkeypatch.setattr(CellRunner, "run", run)
+    monkeypatch.setattr(Evaluation, "run", run)
     found = search(LARGE, max_time=3600)
     assert found.decided_by_ == decided and not found.completed_
     scores = found.cv_results_["mean_test_score"]

@@ -117,7 +117,7 @@ def test_the_folder_goes_on_where_it_was(table, monkeypatch):
     first = fine("tune", table, *SMALL, "-o", "here", "--json").json
     walked = []
     monkeypatch.setattr(
-        "pegasos.search.running.Schedule.run",
+        "pegasos.search.schedule.Schedule.run",
         lambda self, units, *rest: walked.extend(units) or True,
     )
     refused = call("tune", table, *SMALL, "-o", "here")

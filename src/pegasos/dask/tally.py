@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pegasos.engine.rows.blocks import Block, Part
-from pegasos.search.units import FoldAnswers
+from pegasos.search.evaluation import FoldAnswers
 
 Array = np.ndarray[Any, Any]
 

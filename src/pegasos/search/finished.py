@@ -19,12 +19,12 @@ from pegasos.search.decisions import (
     Threshold,
     choose_calibration,
     choose_threshold,
+    fold_probabilities,
     scale_warning,
 )
+from pegasos.search.display import as_html
 from pegasos.search.estimates import Estimate, Figure, bootstrap_choice, held_out, mcnemar, measured
 from pegasos.search.grid import Cell
-from pegasos.search.notebook import as_html
-from pegasos.search.results import fold_probabilities
 
 Array = np.ndarray[Any, Any]
 

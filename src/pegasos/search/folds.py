@@ -1,10 +1,7 @@
-"""Rows of a search: folds, samples, preprocessing fitted per fold, and shared kernel matrices."""
+"""Rows of a search: folds, samples, preprocessing fitted per fold, and kernel matrices."""
 
 from __future__ import annotations
 
-import threading
-from collections import Counter
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
@@ -17,10 +14,8 @@ from sklearn.utils import check_array
 
 from pegasos.engine.kernels.base import Kernel
 from pegasos.engine.kernels.distances import Pairs, fill_gram
-from pegasos.engine.kernels.standard import as_kernel
 from pegasos.engine.rows.features import MappedFeatures, MappedRows, explicit_rows
 from pegasos.engine.rows.sources import GramRows
-from pegasos.learners.task import is_precomputed
 from pegasos.search.anatomy import Anatomy
 from pegasos.sklearn_private import safe_indexing
 
@@ -71,16 +66,11 @@ def stratified(codes: Array, size: int) -> Array:
     return np.sort(np.argsort(place, kind="stable")[:size])
 
 
-@dataclass
-class Prepared:
-    """All rows after the preprocessing of one fold, and the indices of its training rows."""
+def prepare(parts: Anatomy, X: Any, y: Any, train: Array) -> tuple[Any, Array]:
+    """Fit the steps before the learner to the training rows, and transform all rows.
 
-    X: Any
-    members: Array
-
-
-def prepare(parts: Anatomy, X: Any, y: Any, train: Array) -> Prepared:
-    """Fit the steps before the learner to the training rows, and transform all rows."""
+    Returns the rows, and the indices of the training rows that no step has dropped.
+    """
     members = train
     for drops, stages in groupby(parts.stages, key=lambda stage: stage.drops):
         if drops:
@@ -91,59 +81,20 @@ def prepare(parts: Anatomy, X: Any, y: Any, train: Array) -> Prepared:
             X = steps.fit(safe_indexing(X, members), safe_indexing(y, members)).transform(X)
     if not isinstance(X, MappedRows):
         X = check_array(X, accept_sparse="csr", dtype=(np.float64, np.float32), order="C")
-    return Prepared(X, members)
+    return X, members
 
 
-class Shared:
-    """Reference-counted values of units: made on first use, dropped after the last expected one."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._locks: dict[Any, threading.Lock] = {}
-        self._values: dict[Any, Any] = {}
-        self._uses: Counter[Any] = Counter()
-
-    def expect(self, keys: Iterable[Any]) -> None:
-        """Announce one use of each key."""
-        self._uses.update(keys)
-
-    def is_last_use(self, key: Any) -> bool:
-        """Tell whether at most one use is left."""
-        return self._uses[key] <= 1
-
-    def get(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return a value; make it if no unit has done so yet."""
-        with self._lock:
-            lock = self._locks.setdefault(key, threading.Lock())
-        with lock:
-            if key not in self._values:
-                self._values[key] = make()
-            return self._values[key]
-
-    def release(self, key: Any) -> None:
-        """End one use."""
-        with self._lock:
-            self._uses[key] -= 1
-            if self._uses[key] <= 0:
-                self._values.pop(key, None)
-                self._locks.pop(key, None)
-
-
-def resolved_kernel(learner: Any, prepared: Prepared) -> Kernel | str | None:
-    """Return the kernel with its relative parameters resolved on the training rows alone."""
-    if learner.kernel is None or is_precomputed(learner.kernel):
-        return learner.kernel
-    kernel = as_kernel(learner.kernel)
-    assert kernel is not None
-    resolved = kernel.resolve(prepared.X[prepared.members])
-    resolved.check_range(prepared.X)
+def resolve_kernel(kernel: Kernel, X: Any, members: Array) -> Kernel:
+    """Return a kernel with its relative parameters resolved on the training rows alone."""
+    resolved = kernel.resolve(X[members])
+    resolved.check_range(X)
     return resolved
 
 
-def make_rows(kernel: Kernel | str | None, X: Any, base: Callable[[], Array] | None) -> Any:
+def make_rows(kernel: Kernel | str | None, X: Any, base: Array | None) -> Any:
     """Return rows over all of X, so that test rows are scored during training.
 
-    `base`, if given, returns shared values of the kernel's measure, which may be overwritten.
+    `base`, if given, holds the values of the kernel's measure.
     """
     if kernel is None:
         return MappedFeatures(X) if isinstance(X, MappedRows) else explicit_rows(X)
@@ -151,7 +102,7 @@ def make_rows(kernel: Kernel | str | None, X: Any, base: Callable[[], Array] | N
         return GramRows(X.toarray() if sparse.issparse(X) else X)
     if base is None:
         return GramRows(kernel.matrix(X, X), kernel, X)
-    K = base()
+    K = base.copy()
     for start in range(0, len(K), 256):  # in blocks that stay in the CPU cache
         kernel.transform(K[start : start + 256])
     return GramRows(K, kernel, X)

@@ -1,13 +1,17 @@
-"""Schedule of a search: order of its units, source of kernel rows, and execution on threads."""
+"""Schedule of a search: order of its units, source of kernel rows, and execution.
+
+Units run on threads, or on the workers of a Dask cluster.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -16,17 +20,16 @@ from scipy import sparse
 
 from pegasos.engine.kernels.base import Kernel
 from pegasos.engine.kernels.distances import Pairs
-from pegasos.engine.kernels.standard import as_kernel
 from pegasos.engine.rows.kernel_rows import KernelRows, SharedDistances
 from pegasos.engine.rows.plan import DUAL_BLOCK, Plan, budget_bytes, plan_primal
 from pegasos.engine.runtime.interruption import interruptible
 from pegasos.engine.runtime.threads import blas_threads, single_threaded_blas
 from pegasos.learners import task as tasks
 from pegasos.search import folds
-from pegasos.search.folds import Prepared, Problem, Shared
-from pegasos.search.grid import Cell
+from pegasos.search.folds import Problem
+from pegasos.search.grid import Cell, make_groups
 from pegasos.search.settings import freeze
-from pegasos.search.units import UnitResult, UnitRun, run_together
+from pegasos.search.units import Outcome, Unit, UnitRun, run_together
 
 Array = np.ndarray[Any, Any]
 
@@ -37,67 +40,18 @@ SOURCES = {
     "gram": "kernel matrices one by one",
     "on the fly": "kernel rows on the fly",
 }
-
-
-@dataclass(frozen=True)
-class Unit:
-    """Cells of one group on one fold.
-
-    Attributes
-    ----------
-    cells : list of Cell
-        Cells with equal preparation, kernel and options.
-    fold : int
-        Number of the fold.
-    kernel : Kernel or None
-        None for explicit features and precomputed kernels.
-    prepared_key, base_key, rows_key : object
-        Keys of values that units share: transformed rows, values of the kernel's measure, and rows
-        of the kernel.
-    """
-
-    cells: list[Cell]
-    fold: int
-    kernel: Kernel | None
-    prepared_key: Any
-    base_key: Any
-    rows_key: Any
-
-    @classmethod
-    def of(cls, cells: list[Cell], fold: int) -> Unit:
-        """Return the unit of a group on a fold."""
-        setting, given = cells[0].setting, cells[0].learner.kernel
-        kernel = None if tasks.is_precomputed(given) else as_kernel(given)
-        preparation = setting.preparation
-        # Rows that no step transforms are equal in all folds; a relative width differs by fold.
-        own = (preparation, fold) if cells[0].parts.transforms else None
-        numbers = (preparation, fold) if kernel is not None and kernel.relative else None
-        base_key = ("base", own, None if kernel is None else kernel.measure)
-        rows_key = ("rows", own, setting.kernel, numbers)
-        return cls(cells, fold, kernel, ("prepared", preparation, fold), base_key, rows_key)
-
-    @property
-    def learner(self) -> Any:
-        """Learner of one cell."""
-        return self.cells[0].learner
-
-    @property
-    def transforms(self) -> bool:
-        """Whether the learner sees transformed rows, which differ by fold."""
-        return self.cells[0].parts.transforms
-
-    @property
-    def has_measure(self) -> bool:
-        """Whether the kernel is a map of a measure, which other kernels can share."""
-        return self.kernel is not None and self.kernel.measure is not None
+#: Tasks per worker that balance the load; if there are fewer, units that share rows are split.
+TASKS_PER_WORKER = 2
+#: Attempts at a task whose worker was lost.
+RETRIES = 3
 
 
 class Schedule:
-    """Units of groups on all folds, ordered so that they share most work, and their execution."""
+    """Units of cells on all folds, ordered so that they share most work, and their execution."""
 
     def __init__(
         self,
-        groups: list[list[Cell]],
+        cells: list[Cell],
         problem: Problem,
         memory: Any,
         seed: int,
@@ -106,7 +60,7 @@ class Schedule:
     ) -> None:
         self._problem, self._seed, self._warm_path = problem, seed, warm_path
         self._splits, self._shared = problem.splits, Shared()
-        self.units, self.budget = self._ordered(groups), budget_bytes(memory)
+        self.units, self.budget = self._ordered(make_groups(cells)), budget_bytes(memory)
         self.source = self._choose_source() if source is None else source
 
     def __reduce__(self) -> Any:
@@ -118,7 +72,7 @@ class Schedule:
 
     def _ordered(self, groups: list[list[Cell]]) -> list[Unit]:
         """Return all units, with those of one measure, and of one kernel, next to each other."""
-        units = [Unit.of(cells, fold) for cells in groups for fold in range(len(self._splits))]
+        units = [Unit(cells, fold) for cells in groups for fold in range(len(self._splits))]
         bases = _places(unit.base_key for unit in units)
         rows = _places(unit.rows_key for unit in units)
 
@@ -155,7 +109,7 @@ class Schedule:
     def run(
         self,
         units: list[Unit],
-        on_done: Callable[[Unit, UnitResult], None],
+        on_done: Callable[[Unit, list[Outcome]], None],
         n_jobs: int | None,
         on_training: bool,
         until: float | None,
@@ -166,32 +120,69 @@ class Schedule:
         """
         if not units:
             return True
-        uses = (key for unit in units for key in (unit.prepared_key, unit.rows_key))
-        self._shared.expect(uses)
+        self._shared.expect(key for unit in units for key in (unit.prepared_key, unit.rows_key))
         self._shared.expect({unit.rows_key: unit.base_key for unit in units}.values())
         on_the_fly = self.source == "on the fly"
         if self.source == "shared" and units[0].has_measure:
-            self._base(units[0], self._prepared(units[0]))  # with all threads
+            self._base(units[0], self._prepared(units[0])[0])  # with all threads
         halt = threading.Event()
         pool = ThreadPoolExecutor(1 if on_the_fly else _thread_count(n_jobs))
         running = {
             pool.submit(self._work, bundle, on_training, halt): bundle
             for bundle in self._bundles(units)
         }
+
+        def done_within(futures: list[Any], seconds: float) -> Any:
+            timeout = None if seconds == math.inf else seconds
+            return wait(futures, timeout=timeout, return_when=FIRST_COMPLETED).done
+
         try:
             with contextlib.nullcontext() if on_the_fly else single_threaded_blas():
-                while running:
-                    left = None if until is None else max(0.0, until - time.monotonic())
-                    finished, _ = wait(running, timeout=left, return_when=FIRST_COMPLETED)
-                    if not finished:
-                        return False
-                    for future in finished:
-                        for unit, result in zip(running.pop(future), future.result(), strict=True):
-                            on_done(unit, result)
-            return True
+                return _collect(running, done_within, on_done, until)
         finally:
             halt.set()
             pool.shutdown(wait=True, cancel_futures=True)
+
+    def run_on_cluster(
+        self,
+        client: Any,
+        units: list[Unit],
+        on_done: Callable[[Unit, list[Outcome]], None],
+        on_training: bool,
+        until: float | None,
+    ) -> bool:
+        """Run units on the workers of a distributed.Client; return False if time ran out.
+
+        `on_done` is called here, for each unit when its task ends. Ctrl-C, an error and the end of
+        time cancel tasks that have not begun.
+        """
+        from pegasos.learners.cluster_tasks import guarded, some_done
+
+        if not units:
+            return True
+        sent = client.scatter(self, broadcast=True, hash=False)
+        tasks = self._tasks(units, len(client.scheduler_info(n_workers=-1)["workers"]))
+        running = {
+            client.submit(_run_units, sent, task, on_training, pure=False, retries=RETRIES): task
+            for task in tasks
+        }
+        with guarded(client, list(running)):
+            if _collect(running, partial(some_done, client), on_done, until):
+                return True
+            client.cancel(list(running))
+            return False
+
+    def _tasks(self, units: list[Unit], workers: int) -> list[list[Unit]]:
+        """Return one task per set of kernel rows if those suffice for all workers, else per unit.
+
+        On the fly, units of one set of rows stay together.
+        """
+        tasks: dict[Any, list[Unit]] = {}
+        for number, unit in enumerate(units):
+            tasks.setdefault(number if unit.kernel is None else unit.rows_key, []).append(unit)
+        if len(tasks) >= TASKS_PER_WORKER * workers or self.source == "on the fly":
+            return list(tasks.values())
+        return [[unit] for unit in units]
 
     def _bundles(self, units: list[Unit]) -> list[list[Unit]]:
         """Return units that advance together: on the fly, kernels of one measure on one fold."""
@@ -207,61 +198,57 @@ class Schedule:
 
     def _work(
         self, bundle: list[Unit], on_training: bool, halt: threading.Event
-    ) -> list[UnitResult]:
+    ) -> list[list[Outcome]]:
         with interruptible(halt):
             try:
-                return run_together(self._start_runs(bundle, on_training))
+                distances = None
+                if len(bundle) > 1:  # compute the distances of a block once for all
+                    kernel: Any = bundle[0].kernel
+                    distances = SharedDistances(Pairs(kernel.measure, self._prepared(bundle[0])[0]))
+                return run_together([self._start(unit, distances, on_training) for unit in bundle])
             finally:
                 for unit in bundle:
                     self._shared.release(unit.prepared_key)
                     self._shared.release(unit.rows_key)
 
-    def _start_runs(self, bundle: list[Unit], on_training: bool) -> list[UnitRun]:
-        runs, distances = [], None
-        if len(bundle) > 1:  # compute the distances of a block once for all
-            first = bundle[0].kernel
-            assert first is not None and first.measure is not None
-            distances = SharedDistances(Pairs(first.measure, self._prepared(bundle[0]).X))
-        for unit in bundle:
-            prepared = self._prepared(unit)
-            kernel = folds.resolved_kernel(unit.learner, prepared)
-            if isinstance(kernel, Kernel) and self.source == "on the fly":
-                rows = KernelRows(kernel, prepared.X, distances)
-            else:
-                make = partial(self._make_rows, unit, kernel, prepared)
-                rows = self._shared.get(unit.rows_key, make)
-            task, classes = self._task(unit, prepared, kernel, rows)
-            train, test = self._splits[unit.fold]
-            scored = np.concatenate([test, train]) if on_training else test
-            runs.append(UnitRun(unit.cells, task, classes, scored, self._seed))
-        return runs
+    def _start(self, unit: Unit, distances: SharedDistances | None, on_training: bool) -> UnitRun:
+        """Return the run of a unit at its beginning."""
+        X, members = self._prepared(unit)
+        kernel = unit.learner.kernel
+        if unit.kernel is not None:
+            kernel = folds.resolve_kernel(unit.kernel, X, members)
+        if isinstance(kernel, Kernel) and self.source == "on the fly":
+            rows: Any = KernelRows(kernel, X, distances)
+        else:
+            make = partial(self._make_rows, unit, kernel, X)
+            rows = self._shared.get(unit.rows_key, make)
+        task, classes = self._task(unit, X, members, kernel, rows)
+        train, test = self._splits[unit.fold]
+        scored = np.concatenate([test, train]) if on_training else test
+        return UnitRun(unit.cells, task, classes, scored, self._seed)
 
-    def _prepared(self, unit: Unit) -> Prepared:
+    def _prepared(self, unit: Unit) -> tuple[Any, Array]:
+        """Return all rows as the learner sees them, and the indices of its training rows."""
         problem, train = self._problem, self._splits[unit.fold][0]
         make = partial(folds.prepare, unit.cells[0].parts, problem.X, problem.y, train)
-        return self._shared.get(unit.prepared_key, make)
+        prepared: tuple[Any, Array] = self._shared.get(unit.prepared_key, make)
+        return prepared
 
-    def _base(self, unit: Unit, prepared: Prepared) -> Array:
+    def _base(self, unit: Unit, X: Any) -> Array:
         assert unit.kernel is not None
-        return self._shared.get(unit.base_key, partial(folds.base_values, unit.kernel, prepared.X))
+        return self._shared.get(unit.base_key, partial(folds.base_values, unit.kernel, X))
 
-    def _make_rows(self, unit: Unit, kernel: Any, prepared: Prepared) -> Any:
-        def base() -> Array:
-            is_last = self._shared.is_last_use(unit.base_key)
-            values = self._base(unit, prepared)
-            return values if is_last else values.copy()
-
+    def _make_rows(self, unit: Unit, kernel: Any, X: Any) -> Any:
         shares = self.source == "shared" and unit.has_measure
         try:
-            return folds.make_rows(kernel, prepared.X, base if shares else None)
+            return folds.make_rows(kernel, X, self._base(unit, X) if shares else None)
         finally:
             self._shared.release(unit.base_key)
 
     def _task(
-        self, unit: Unit, prepared: Prepared, kernel: Any, rows: Any
+        self, unit: Unit, X: Any, members: Array, kernel: Any, rows: Any
     ) -> tuple[tasks.Task, Array]:
         """Return the learner's task on all rows, and the classes of its training rows."""
-        X, members = prepared.X, prepared.members
         learner, problem = unit.learner, self._problem
         classes, local = np.unique(problem.codes[members], return_inverse=True)
         if len(classes) < 2:
@@ -288,6 +275,61 @@ class Schedule:
         keeps, (rows, width) = unit.learner.declaration.keeps_coefficients, X.shape
         given = (rows, width, self._columns(unit), X.dtype.itemsize, self.budget, keeps)
         return plan_primal(sparse.issparse(X), *given)
+
+
+class Shared:
+    """Reference-counted values of units: made on first use, dropped after the last expected one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._locks: dict[Any, threading.Lock] = {}
+        self._values: dict[Any, Any] = {}
+        self._uses: Counter[Any] = Counter()
+
+    def expect(self, keys: Iterable[Any]) -> None:
+        """Announce one use of each key."""
+        self._uses.update(keys)
+
+    def get(self, key: Any, make: Callable[[], Any]) -> Any:
+        """Return a value; make it if no unit has done so yet."""
+        with self._lock:
+            lock = self._locks.setdefault(key, threading.Lock())
+        with lock:
+            if key not in self._values:
+                self._values[key] = make()
+            return self._values[key]
+
+    def release(self, key: Any) -> None:
+        """End one use."""
+        with self._lock:
+            self._uses[key] -= 1
+            if self._uses[key] <= 0:
+                self._values.pop(key, None)
+                self._locks.pop(key, None)
+
+
+def _collect(
+    running: dict[Any, list[Unit]],
+    done_within: Callable[[list[Any], float], Any],
+    on_done: Callable[[Unit, list[Outcome]], None],
+    until: float | None,
+) -> bool:
+    """Pass on the outcomes of tasks as they end; return False if time ran out."""
+    while running:
+        left = math.inf if until is None else until - time.monotonic()
+        if left <= 0:
+            return False
+        for future in done_within(list(running), left):
+            for unit, outcomes in zip(running.pop(future), future.result(), strict=True):
+                on_done(unit, outcomes)
+    return True
+
+
+def _run_units(schedule: Schedule, units: list[Unit], on_training: bool) -> list[list[Outcome]]:
+    """Run units one by one on a worker, and return their outcomes in order."""
+    found: dict[int, list[Outcome]] = {}
+    schedule.run(units, lambda unit, own: found.update({id(unit): own}), 1, on_training, None)
+    return [found[id(unit)] for unit in units]
 
 
 def _places(keys: Iterable[Any]) -> dict[Any, int]:

@@ -15,11 +15,10 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from pegasos.learners.task import draw_seed
 from pegasos.metrics import Metric
+from pegasos.search.evaluation import Evaluation
 from pegasos.search.finished import FinishedSearch
 from pegasos.search.folds import Problem
 from pegasos.search.grid import Cell, make_cells
-from pegasos.search.results import Table
-from pegasos.search.running import CellRunner
 from pegasos.search.store import Store
 from pegasos.sklearn_private import check_method_params
 
@@ -181,10 +180,9 @@ class SweepCV(FinishedSearch):
             )
         X = X if hasattr(X, "shape") else np.asarray(X)
         problem = Problem(X, y, classes, codes.reshape(-1), weights, splits)
-        given = (cells, problem, scorers, routed.scorer.score, self.return_train_score)
-        table = self._search(Table(*given))
+        evaluation = self._search(cells, problem, (scorers, routed.scorer.score))
         self.time_ = time.perf_counter() - begin
-        self._choose(table, metric)
+        self._choose(evaluation, metric)
         if self.refit:
             self._refit(X, y, routed.estimator.fit)
         self.scorer_ = getattr(scorers, "_scorers", scorers)
@@ -201,27 +199,28 @@ class SweepCV(FinishedSearch):
             states[0] = Store.recorded_seed(self.store)
         return draw_seed(states[0])
 
-    def _search(self, table: Table) -> Table:
-        """Evaluate all cells; return the table from which the best one is chosen."""
+    def _search(self, cells: list[Cell], problem: Problem, scoring: tuple[Any, Any]) -> Evaluation:
+        """Evaluate all cells; return the evaluation from which the best one is chosen."""
         until = None if self.max_time is None else time.monotonic() + self.max_time
-        with CellRunner(self, table) as runner:
-            self.completed_ = runner.run(table.cells, until)
-        return table
+        with Evaluation(self, cells, problem, scoring) as evaluation:
+            self.completed_ = evaluation.run(cells, until)
+        return evaluation
 
-    def _choose(self, table: Table, metric: Any) -> None:
-        cells, complete, codes = table.cells, table.complete(), table.problem.codes
+    def _choose(self, evaluation: Evaluation, metric: Any) -> None:
+        cells, complete, problem = evaluation.cells, evaluation.complete(), evaluation.problem
         if not complete.any():
             raise OutOfTime(self.max_time)
-        self.n_splits_ = table.folds
-        self.labels_, self._scores, self._complete = table.labels, table.scores, complete
-        self._classes, self._truth, self._cut = table.problem.classes, codes, 0.0
+        self.n_splits_, self.labels_ = evaluation.folds, evaluation.labels()
+        self._scores, self._complete = evaluation.scores(), complete
+        self._classes, self._truth, self._cut = problem.classes, problem.codes, 0.0
         for stale in ("calibrated_", "threshold_", "scale_warning_"):
             self.__dict__.pop(stale, None)
-        support = {"mean_support_vectors": table.numbers("support").mean(axis=1)}
+        support = {"mean_support_vectors": evaluation.numbers("support").mean(axis=1)}
+        given = (evaluation.fold_results(), support, evaluation.numbers("gap"), metric)
         with warnings.catch_warnings():
             if not complete.all():  # cells without a score are expected
                 warnings.filterwarnings("ignore", "One or more of the (test|train) scores")
-            self._choose_best(cells, table.fold_results(), support, table.numbers("gap"), metric)
+            self._choose_best(cells, *given)
 
     def _refit(self, X: Any, y: Any, fit_params: Any) -> None:
         begin = time.perf_counter()

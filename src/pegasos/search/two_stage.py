@@ -16,10 +16,9 @@ from pegasos.engine.kernels.standard import Polynomial
 from pegasos.engine.runtime.interruption import Interrupted, interruptible
 from pegasos.learners.task import is_precomputed
 from pegasos.search.advice import roughness, standard_error
-from pegasos.search.folds import stratified
+from pegasos.search.evaluation import Evaluation
+from pegasos.search.folds import Problem, stratified
 from pegasos.search.grid import STOP, STRENGTH, WIDTH, Cell, make_groups
-from pegasos.search.results import Table
-from pegasos.search.running import CellRunner
 from pegasos.search.sweep import SweepCV
 from pegasos.sklearn_private import check_method_params, safe_indexing
 
@@ -115,44 +114,43 @@ class TwoStageSearchCV(SweepCV):
 
     # -- stages ------------------------------------------------------------------------------------
 
-    def _search(self, table: Table) -> Table:
+    def _search(self, cells: list[Cell], problem: Problem, scoring: tuple[Any, Any]) -> Evaluation:
         self._started, self.completed_, self.decided_by_ = time.monotonic(), True, "folds"
-        codes, self._first, self._grid = table.problem.codes, None, list(table.cells)
-        whole = any(is_precomputed(cell.learner.kernel) for cell in table.cells)
+        codes, self._first, self._grid = problem.codes, None, cells
+        whole = any(is_precomputed(cell.learner.kernel) for cell in cells)
         rows = None
         if not (self.exhaustive or whole) and len(codes) > self.max_rows:
             rows = stratified(codes, self.max_rows)
-            table = table.make_empty(table.cells, table.problem.restrict(rows))
+            problem = problem.restrict(rows)
         self.search_rows_ = len(codes) if rows is None else len(rows)
         self.first_rows_ = self.search_rows_ if whole else min(self.first_rows, self.search_rows_)
         if self.first_rows_ < len(codes) and not (self.exhaustive and self.max_time is None):
             sample = stratified(codes, self.first_rows_)
-            problem = table.problem.restrict(sample)
-            if problem.splits:
-                self._first = table.make_empty(table.cells, problem)
-                with CellRunner(self, self._first, sample) as runner:
-                    self._evaluate_all(runner)
-        with CellRunner(self, table, rows) as runner:
-            return self._second_stage(runner)
+            sampled = problem.restrict(sample)
+            if sampled.splits:
+                with Evaluation(self, cells, sampled, scoring, sample) as self._first:
+                    self._evaluate_all(self._first)
+        with Evaluation(self, cells, problem, scoring, rows) as evaluation:
+            return self._second_stage(evaluation)
 
-    def _run(self, runner: CellRunner, cells: list[Cell]) -> None:
+    def _run(self, evaluation: Evaluation, cells: list[Cell]) -> None:
         """Evaluate cells if there is time left."""
         if self.completed_ and cells:
             share = None if self.max_time is None else SEARCH_SHARE * self.max_time
-            self.completed_ = runner.run(cells, None if share is None else self._started + share)
+            until = None if share is None else self._started + share
+            self.completed_ = evaluation.run(cells, until)
 
-    def _evaluate_all(self, runner: CellRunner) -> None:
+    def _evaluate_all(self, evaluation: Evaluation) -> None:
         """Evaluate the grid; its first walk without a time limit, so that a cell is complete."""
-        cells = runner.table.cells
-        groups = [cells] if self.max_time is None else make_groups(cells)
-        runner.run(groups[0])
-        self._run(runner, [cell for group in groups[1:] for cell in group])
+        groups = [self._grid] if self.max_time is None else make_groups(self._grid)
+        evaluation.run(groups[0])
+        self._run(evaluation, [cell for group in groups[1:] for cell in group])
 
-    def _second_stage(self, runner: CellRunner) -> Table:
-        """Evaluate the leading settings (or all), then refine; return the table to choose from."""
-        table, chosen = runner.table, runner.table.cells
+    def _second_stage(self, evaluation: Evaluation) -> Evaluation:
+        """Evaluate the leading settings (or all), then refine; return what to choose from."""
+        chosen = self._grid
         if self._first is None:
-            self._evaluate_all(runner)
+            self._evaluate_all(evaluation)
         else:
             leader = chosen[_best(self._first.values(self._metric))]
             if not self.exhaustive:
@@ -161,80 +159,80 @@ class TwoStageSearchCV(SweepCV):
             # The family of the best setting comes first, in case time runs out.
             for first in (True, False):
                 own = [cell for cell in chosen if (cell.family == leader.family) == first]
-                self._run(runner, own)
-            if not table.complete()[leader.number]:
+                self._run(evaluation, own)
+            if not evaluation.complete()[leader.number]:
                 self.decided_by_ = "sample"
                 return self._first
         if not self.exhaustive:
             for params in self.variants:
-                self._evaluate(runner, self._make_variants(table, params))
-            self._refine(runner)
-        return table
+                self._evaluate(evaluation, self._make_variants(evaluation, params))
+            self._refine(evaluation)
+        return evaluation
 
     @property
     def _metric(self) -> str | None:
         """Metric by which settings are chosen, where there are several."""
         return self.refit if isinstance(self.refit, str) else None
 
-    def _leading(self, table: Table, axes: Sequence[int]) -> list[list[Cell]]:
+    def _leading(self, evaluation: Evaluation, axes: Sequence[int]) -> list[list[Cell]]:
         """Return the best cell of each family not clearly behind, followed by its neighbors."""
-        scores, found = table.values(self._metric), dict[Any, Cell]()
+        scores, found = evaluation.values(self._metric), dict[Any, Cell]()
         means, leader = scores.mean(axis=1), _best(scores)
         for number in np.argsort(-means, kind="stable"):
-            behind, cell = scores[leader] - scores[number], table.cells[number]
+            behind, cell = scores[leader] - scores[number], evaluation.cells[number]
             if np.isfinite(means[number]) and behind.mean() <= BEHIND * standard_error(behind):
                 found.setdefault(cell.family, cell)
         best = list(found.values())[:FAMILIES]
-        return [[cell, *cell.neighbors(table.cells, axes)] for cell in best]
+        return [[cell, *cell.neighbors(evaluation.cells, axes)] for cell in best]
 
-    def _make_variants(self, table: Table, params: dict[str, Any]) -> list[Cell]:
+    def _make_variants(self, evaluation: Evaluation, params: dict[str, Any]) -> list[Cell]:
         """Return a variant of the leading settings and of their neighbors along λ or C."""
         found = []
-        for near in self._leading(table, [STRENGTH]):
+        for near in self._leading(evaluation, [STRENGTH]):
             scales_rows = not any(name.startswith(near[0].parts.prefix) for name in params)
             if scales_rows and isinstance(near[0].setting.kernel, Polynomial):
                 continue  # unscaled outliers raised to a power: one fit took minutes
             found += [cell.replace(params) for cell in near]
         return found
 
-    def _evaluate(self, runner: CellRunner, cells: list[Cell]) -> bool:
-        """Evaluate cells that may be new to the table; return whether any was missing."""
+    def _evaluate(self, evaluation: Evaluation, cells: list[Cell]) -> bool:
+        """Evaluate cells that may be new; return whether any was missing."""
         if not self.completed_:
             return False
-        table, asked = runner.table, dict[int, Cell]()
+        asked = dict[int, Cell]()
         for cell in cells:
-            known = next((each for each in table.cells if cell.is_near(each)), cell)
+            known = next((each for each in evaluation.cells if cell.is_near(each)), cell)
             if known is cell:
-                cell.number = len(table.cells)
-                table.extend([cell])
+                cell.number = len(evaluation.cells)
+                evaluation.extend([cell])
             asked[known.number] = known
-        complete = table.complete()
+        complete = evaluation.complete()
         missing = [cell for number, cell in asked.items() if not complete[number]]
-        self._run(runner, missing)
+        self._run(evaluation, missing)
         return bool(missing) and self.completed_
 
-    def _refine(self, runner: CellRunner) -> None:
+    def _refine(self, evaluation: Evaluation) -> None:
         """Evaluate half steps around the best setting, as long as they help by more than noise."""
-        table = runner.table
         for _ in range(self.refinements):
-            best = _best(table.values(self._metric))
-            if not self._evaluate(runner, table.cells[best].half_steps(self._grid)):
+            best = _best(evaluation.values(self._metric))
+            if not self._evaluate(evaluation, evaluation.cells[best].half_steps(self._grid)):
                 return
-            scores = table.values(self._metric)
+            scores = evaluation.values(self._metric)
             gain = scores[_best(scores)] - scores[best]
             if gain.mean() <= standard_error(gain):
                 return
 
     # -- the choice --------------------------------------------------------------------------------
 
-    def _choose(self, table: Table, metric: Any) -> None:
-        super()._choose(table, metric)
-        second = table.complete() & (self._first is not None and table is not self._first)
-        fresh = np.arange(len(table.cells)) >= len(self._grid)
+    def _choose(self, evaluation: Evaluation, metric: Any) -> None:
+        super()._choose(evaluation, metric)
+        first, count = self._first, len(evaluation.cells)
+        second = evaluation.complete() & (first is not None and evaluation is not first)
+        fresh = np.arange(count) >= len(self._grid)
         self.cv_results_["stage"] = np.where(fresh, 3, np.where(second, 2, 1))
-        if self._first is not None:
-            scores = np.full((len(table.cells), self._first.folds), np.nan)
-            scores[: len(self._first.cells)] = self._first.values(self._metric)
+        if first is not None:
+            scores = np.full((count, first.folds), np.nan)
+            scores[: len(self._grid)] = first.values(self._metric)
             self.cv_results_ |= {f"split{k}_first_score": each for k, each in enumerate(scores.T)}
             self.cv_results_["mean_first_score"] = scores.mean(axis=1)
             self.cv_results_["std_first_score"] = scores.std(axis=1)

@@ -205,7 +205,7 @@ def _calibrated(rows: _Rows, parts: dict[str, Array], classes: int) -> Array:
     """Return probabilities from a sigmoid of the scores, cross-fitted within each part."""
     import numpy as np
 
-    from pegasos.search.results import calibrated_in_fold
+    from pegasos.search.decisions import calibrated_in_fold
 
     assert rows.scores is not None
     p = np.empty((len(rows.truth), classes))

@@ -27,7 +27,7 @@ from pegasos.program.tables.labels import label_texts
 from pegasos.program.tables.messages import plain, size
 from pegasos.program.tables.row_hashes import hash_rows
 from pegasos.program.terminal import console
-from pegasos.search.results import calibrated_in_fold
+from pegasos.search.decisions import calibrated_in_fold
 
 #: Files of a prepared table: training rows, some of them apart to compare fits, and test rows.
 TRAINING, APART, TEST = range(3)
