@@ -32,8 +32,7 @@ import polars as pl
 from tests.hostile_files import hdf5_bytes, hostile, npz_bytes, parquet_bytes
 
 from pegasos.program import app
-from pegasos.program.tables.dataset import BadData, Column, check_sizes
-from pegasos.program.tables.read_options import ReadOptions
+from pegasos.program.tables.dataset import BadData, Column, ReadOptions, check_sizes
 from pegasos.program.tables.reading import read, stream
 
 LIMIT = 64 * 10**6

@@ -18,7 +18,7 @@ from distributed import LocalCluster
 
 import pegasos
 from command_line import call, fine, messy, numbers, written
-from pegasos.program.tables.read_options import ReadOptions
+from pegasos.program.tables.dataset import ReadOptions
 from pegasos.program.tables.reading import read
 
 #: All tests of clusters run in one process.

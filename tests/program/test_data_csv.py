@@ -16,11 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pegasos.program.tables import csv_records
+from pegasos.program.tables import csv_files
 from pegasos.program.tables import table as tables
-from pegasos.program.tables.dataset import BadData, Column, Dataset
-from pegasos.program.tables.formats import csv as csv_format
-from pegasos.program.tables.read_options import ReadOptions
+from pegasos.program.tables.dataset import BadData, Column, Dataset, ReadOptions
 from pegasos.program.tables.reading import read, stream
 
 
@@ -95,7 +93,7 @@ def test_header_names_that_are_numbers(table: Any) -> None:
 
 def test_plain_text_takes_the_fast_way(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        csv_records, "_parse_exactly", lambda *_: pytest.fail("the slow reader was asked")
+        csv_files, "_parse_exactly", lambda *_: pytest.fail("the slow reader was asked")
     )
     for text in (
         PLAIN,
@@ -361,7 +359,7 @@ def test_encoding(table: Any) -> None:
 
 
 def test_late_text_values(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables.Table.blocks, "__defaults__", (100, None))
+    monkeypatch.setattr(tables.Table.blocks, "__defaults__", (100,))
     codes = [f"{i % 20:03d}" for i in range(50)] + [f"k{i % 20}" for i in range(50)]
     found = table(
         "code,city,n,y\n"
@@ -376,9 +374,9 @@ def test_late_text_values(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_table_is_parsed_once(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     parsed = []
-    real = csv_format.parse
+    real = csv_files.parse
     monkeypatch.setattr(
-        csv_format,
+        csv_files,
         "parse",
         lambda file, chunk, *rest: parsed.append(chunk) or real(file, chunk, *rest),
     )

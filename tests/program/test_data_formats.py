@@ -12,9 +12,8 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from pegasos.program.tables.dataset import BadData, Column
-from pegasos.program.tables.formats import formats
-from pegasos.program.tables.read_options import ReadOptions
+from pegasos.program.tables.dataset import BadData, Column, ReadOptions
+from pegasos.program.tables.formats import FORMATS
 from pegasos.program.tables.reading import read, stream
 
 
@@ -364,4 +363,4 @@ def test_svmlight_that_is_refused(tmp_path: Path, text: str, message: str) -> No
 
 def test_a_line_of_commas_is_recognized_at_once() -> None:
     """The pattern of svmlight took time exponential in the number of commas."""
-    assert not formats()["svmlight"].sniff(b"1" + b"," * 60_000 + b" x:y\n")
+    assert not FORMATS["svmlight"].sniff(b"1" + b"," * 60_000 + b" x:y\n")

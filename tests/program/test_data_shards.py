@@ -15,10 +15,9 @@ from sklearn.datasets import dump_svmlight_file
 
 from command_line import call, fine, messy, numbers
 from pegasos.program.datasets import stem
-from pegasos.program.tables.dataset import BadData, Dataset
-from pegasos.program.tables.read_options import ReadOptions
+from pegasos.program.tables.dataset import BadData, Dataset, ReadOptions
 from pegasos.program.tables.reading import read, stream
-from pegasos.program.tables.shards import files_of
+from pegasos.program.tables.sources import files_of
 
 KINDS = ["csv", "csv.gz", "bare", "parquet", "svmlight", "npz", "hdf5"]
 

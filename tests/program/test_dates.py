@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from command_line import call, fine
-from pegasos.program.tables.dates import as_days, date_kind
+from pegasos.program.tables.cells import as_days, date_kind
 
 WAYS = {
     "%Y-%m-%d": "date",

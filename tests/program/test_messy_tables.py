@@ -14,9 +14,8 @@ from sklearn import datasets
 from command_line import call, fine
 from pegasos import Perceptron, load
 from pegasos.preprocessing import DropOutliers
-from pegasos.program.tables.dataset import BadData, Column
+from pegasos.program.tables.dataset import BadData, Column, ReadOptions
 from pegasos.program.tables.leaks import leaks
-from pegasos.program.tables.read_options import ReadOptions
 from pegasos.program.tables.reading import read, stream
 
 #: Options under which a table is read whole, and under which it does not fit.

@@ -17,13 +17,20 @@ from sklearn.model_selection import GroupShuffleSplit, train_test_split
 from pegasos.engine.runtime.memory import parse_bytes
 from pegasos.program.errors import UsageError
 from pegasos.program.modelfile.container import begins_like_model
-from pegasos.program.tables.dataset import Array, BadData, Dataset, TooLarge, holds_words
+from pegasos.program.tables.dataset import (
+    Array,
+    BadData,
+    Dataset,
+    Outline,
+    ReadOptions,
+    TooLarge,
+    holds_words,
+)
 from pegasos.program.tables.labels import label_texts, rare_classes
 from pegasos.program.tables.messages import near, plain
 from pegasos.program.tables.named_sets import SETS, load_set
-from pegasos.program.tables.read_options import Outline, ReadOptions
 from pegasos.program.tables.reading import outline, read
-from pegasos.program.tables.shards import files_of, is_pattern
+from pegasos.program.tables.sources import files_of, is_pattern
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import ReadingOptions
 

@@ -49,7 +49,7 @@ def command(
     """
     from pegasos.program.datasets import load_or_outline, with_labels_or_without
     from pegasos.program.learning.streamed import StreamedTable
-    from pegasos.program.tables.read_options import Outline
+    from pegasos.program.tables.dataset import Outline
     from pegasos.program.tables.statistics import describe, describe_blocks
     from pegasos.program.terminal import option_values
 
@@ -109,8 +109,8 @@ def show(found: Description) -> None:
 
 
 def _line(feature: Feature) -> tuple[Any, ...]:
+    from pegasos.program.tables.cells import day
     from pegasos.program.tables.dataset import DATES
-    from pegasos.program.tables.dates import day
 
     if feature.distinct is not None:
         categories = _counted(feature.distinct, "category", "categories")

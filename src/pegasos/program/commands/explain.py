@@ -162,7 +162,7 @@ def _class_heads(explanation: Explanation) -> list[str]:
 
 def _value(explanation: Explanation, column: str, value: Any) -> str:
     """Return a value of a column as text, a date column's as a date."""
-    from pegasos.program.tables.dates import day
+    from pegasos.program.tables.cells import day
 
     return day(value) if column in explanation.dates and value is not None else _short(value)
 

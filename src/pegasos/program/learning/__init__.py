@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pegasos.program.datasets import load_or_outline
 from pegasos.program.learning.tables import TrainingTable
-from pegasos.program.tables.read_options import Outline
+from pegasos.program.tables.dataset import Outline
 from pegasos.program.terminal.options import ReadingOptions, RunningOptions
 
 

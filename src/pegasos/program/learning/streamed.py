@@ -13,6 +13,7 @@ import numpy as np
 from pegasos.engine.rows.plan import budget_bytes
 from pegasos.program.datasets import USUAL_TEST_SIZE, read_options
 from pegasos.program.tables.block_statistics import LabelCounts, explaining_columns
+from pegasos.program.tables.column_kinds import gap_notes
 from pegasos.program.tables.dataset import (
     NUMBER,
     TEXT,
@@ -20,9 +21,9 @@ from pegasos.program.tables.dataset import (
     BadData,
     Column,
     Dataset,
+    Outline,
     check_sizes,
 )
-from pegasos.program.tables.gaps import gap_notes
 from pegasos.program.tables.labels import (
     checked_weights,
     label_texts,
@@ -30,7 +31,6 @@ from pegasos.program.tables.labels import (
     unlabelled_note,
 )
 from pegasos.program.tables.messages import listed, shown, size
-from pegasos.program.tables.read_options import Outline
 from pegasos.program.tables.reading import stream
 from pegasos.program.tables.sampling import Draw, Sample, rows_within, widened
 from pegasos.program.terminal import console

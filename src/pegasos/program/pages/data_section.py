@@ -227,7 +227,7 @@ class Images:
 
 def row_values(dataset: Dataset, row: int, features: list[int]) -> list[Any]:
     """Return the values of a row in some columns, as a table shows them."""
-    from pegasos.program.tables.dates import day
+    from pegasos.program.tables.cells import day
 
     found: list[Any] = []
     for j in features:

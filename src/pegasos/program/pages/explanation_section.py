@@ -171,7 +171,7 @@ def _class_titles(found: Explanation) -> dict[str, str]:
 
 def _text(found: Explanation, column: str, value: Any) -> str:
     if column in found.dates:
-        from pegasos.program.tables.dates import day
+        from pegasos.program.tables.cells import day
 
         return day(value)
     return value_text(value, 6)

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
+from scipy import sparse
 
+from pegasos.program.tables.blocks import Block, decoding, row_after
+from pegasos.program.tables.column_kinds import column_notes
 from pegasos.program.tables.column_roles import Roles, place, places_of
-from pegasos.program.tables.dataset import Array, BadData, Column, Dataset, holds_pixels
-from pegasos.program.tables.gaps import column_notes
+from pegasos.program.tables.dataset import (
+    MOST_COLUMNS,
+    TOO_WIDE,
+    Array,
+    BadData,
+    Column,
+    Dataset,
+    ReadOptions,
+    holds_pixels,
+)
 from pegasos.program.tables.labels import cast, simplest
 from pegasos.program.tables.messages import listed, near, shown, size
-from pegasos.program.tables.read_options import MOST_COLUMNS, TOO_WIDE, Opening, ReadOptions, Wanted
-from pegasos.program.tables.table import Block, TableFile, row_after
+from pegasos.program.tables.table import ArrayTableFile
 
 #: Usual names of the arrays of rows, and of labels.
 _ROWS, _LABELS = ("X", "x", "data"), ("y", "target", "label", "labels")
@@ -33,16 +42,14 @@ class Part:
     test: bool | None = None
 
 
-class ArrayTableFile(TableFile):
-    """One open file whose features are an array or a sparse matrix."""
+class ArrayLike(Protocol):
+    """Array in a file: rows are read when they are indexed."""
 
-    @abstractmethod
-    def add_features(self, found: Dataset, X: Any, options: ReadOptions) -> Dataset:
-        """Return the data set with its features."""
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
 
-    @abstractmethod
-    def wanted_features(self, found: Dataset, X: Any, wanted: Wanted) -> Any:
-        """Return the features of a model, by name if the file has these, else by position."""
+    def __getitem__(self, rows: slice) -> Any:
+        """Return some rows."""
 
 
 class ArrayFile(ArrayTableFile):
@@ -50,43 +57,44 @@ class ArrayFile(ArrayTableFile):
 
     Parameters
     ----------
-    name : str
-        Name of the file.
-    arrays : sequence of str
-        Names of the arrays.
-    how : Opening
-        Options, of which `label`, `group` and `weight` are names of arrays. Groups and weights are
-        not read for a model.
+    name, decoder : str
+        Names of the file and of its format.
+    arrays : mapping of str to ArrayLike
+        The arrays by name.
+    options : ReadOptions
+        Options, of which `label`, `group` and `weight` are names of arrays.
+    close : callable
+        Closes the file.
     """
 
-    header, typed = True, True
-
-    def __init__(self, name: str, arrays: Sequence[str], how: Opening) -> None:
-        options, wanted = how.options, how.wanted
-        self._name, self.arrays, self._limit = name, list(arrays), options.allowed()
-        asked = [options.label] if wanted is None else [options.label, wanted.label_name]
-        self._parts = find_parts(self.arrays, asked, options.labelled and wanted is None, name)
+    def __init__(
+        self,
+        name: str,
+        decoder: str,
+        arrays: Mapping[str, ArrayLike],
+        options: ReadOptions,
+        close: Callable[[], None],
+    ) -> None:
+        self._name, self._decoder, self._arrays, self._close = name, decoder, arrays, close
+        self._limit = options.allowed()
+        asked = [options.label, options.usual_label]
+        self._parts = find_parts(list(arrays), asked, options.labelled, name)
         self._shape = self._row_shape()
         self.notes, self.width = [], math.prod(self._shape)
-        self._counts = [self.declared(part.rows)[0][0] for part in self._parts]
+        self.is_sparse = sparse.issparse(arrays[self._parts[0].rows])
+        self._counts = [self._shape_of(part.rows)[0] for part in self._parts]
         self.rows = sum(self._counts)
         self._features = self._feature_names()
         self._label = None
         if all(part.labels for part in self._parts):
             self._label = str(self._parts[0].labels).rpartition("/")[2]
-        self._group, self._weight = options.group, options.weight
-        if wanted is None:
-            self._group = self._extra(options.group, "groups")
-            self._weight = self._extra(options.weight, "weights")
+        self._group = self._extra(options.group, "groups")
+        self._weight = self._extra(options.weight, "weights")
         self.names = [each for each in (self._label, self._group, self._weight) if each]
 
-    @abstractmethod
-    def declared(self, name: str) -> tuple[tuple[int, ...], int]:
-        """Return shape and item size of an array without reading it."""
-
-    @abstractmethod
-    def slices(self, name: str, amount: int) -> Iterator[Any]:
-        """Yield the rows of an array, about `amount` bytes at a time."""
+    def close(self) -> None:
+        """Close the file."""
+        self._close()
 
     def roles(self, options: ReadOptions, name: str) -> Roles:
         """Return the roles of the columns."""
@@ -100,7 +108,7 @@ class ArrayFile(ArrayTableFile):
         note = None if self._label is None else f"label: array {shown(self._label)}"
         return Roles([], label, group, weight, note=note)
 
-    def matched(self, wanted: Wanted, options: ReadOptions, name: str) -> Roles:
+    def match_roles(self, columns: list[Column], options: ReadOptions, name: str) -> Roles:
         """Return the position of the label; features are matched block by block."""
         return Roles([], None if self._label is None else 0)
 
@@ -109,18 +117,19 @@ class ArrayFile(ArrayTableFile):
         columns = {str(place): self._column(self.names[place]) for place in places}
         first = 0
         for part in self._parts:
-            for X in self.slices(part.rows, amount):
+            for X in self._slices(part.rows, amount):
                 count = X.shape[0]
                 frame = pl.DataFrame(
                     {key: each[first : first + count] for key, each in columns.items()}
                 )
                 share = count / max(1, self.rows or 1)
                 where = partial(row_after, first)
-                yield Block(frame, where, share, test=part.test, array=self._as_table(X))
+                test = None if part.test is None else np.full(count, part.test)
+                yield Block(frame, where, share, test=test, array=self._as_table(X))
                 first += count
 
-    def add_features(self, found: Dataset, X: Any, options: ReadOptions) -> Dataset:
-        """Return the data set with its features."""
+    def add_features(self, found: Dataset, X: Any, options: ReadOptions) -> None:
+        """Give the data set its features and their names."""
         names, image = self._features, self._shape if len(self._shape) == 2 else None
         if options.drop:
             dropped = {place(names, asked, "--drop", found.name) for asked in options.drop}
@@ -134,28 +143,28 @@ class ArrayFile(ArrayTableFile):
             X = _frame(X, names, found)
             found.notes += column_notes(X.get_columns(), found.name, options.strict)
         found.X, found.columns = X, [Column(name) for name in names]
-        return found
 
-    def wanted_features(self, found: Dataset, X: Any, wanted: Wanted) -> Any:
+    def match_features(self, found: Dataset, X: Any, columns: list[Column], as_frame: bool) -> Any:
         """Return the features of a model, by name if the file has these, else by position."""
         names, rows = self._features, X if isinstance(X, np.ndarray) else X.toarray()
-        if names != wanted.names and set(wanted.names) <= set(names):
-            rows = rows[:, places_of(wanted.names, names, found.name)]
-        if rows.shape[1] != len(wanted.columns):
-            counts = f"{rows.shape[1]} columns, and the model {len(wanted.columns)}"
+        wanted = [column.name for column in columns]
+        if names != wanted and set(wanted) <= set(names):
+            rows = rows[:, places_of(wanted, names, found.name)]
+        if rows.shape[1] != len(wanted):
+            counts = f"{rows.shape[1]} columns, and the model {len(wanted)}"
             raise BadData(f"{found.name} has {counts}.")
-        if wanted.frame or not np.isfinite(rows).all():
-            frame = _frame(rows, wanted.names, found)
-            if wanted.frame:
+        if as_frame or not np.isfinite(rows).all():
+            frame = _frame(rows, wanted, found)
+            if as_frame:
                 return frame
             row, column = np.argwhere(np.isnan(rows))[0].tolist()
             what = "has no number; the model was trained without missing values"
-            raise BadData(f"{found.at(row)}: column {shown(wanted.names[column])} {what}.")
+            raise BadData(f"{found.at(row)}: column {shown(wanted[column])} {what}.")
         return cast(rows, np.float64)
 
     def _row_shape(self) -> tuple[int, ...]:
         """Return the shape of a row, which all parts share."""
-        shapes = [self.declared(part.rows)[0] for part in self._parts]
+        shapes = [self._shape_of(part.rows) for part in self._parts]
         for part, shape in zip(self._parts, shapes, strict=True):
             what = f"{self._name}: {shown(part.rows)} has the shape {shape}"
             if len(shape) not in (2, 3) or not math.prod(shape):
@@ -168,10 +177,10 @@ class ArrayFile(ArrayTableFile):
 
     def _extra(self, asked: str | None, usual: str) -> str | None:
         """Return the name of the array of groups or weights, if there is one."""
-        if asked is not None and asked not in self.arrays:
-            known = listed(self.arrays)
+        if asked is not None and asked not in self._arrays:
+            known = listed(self._arrays)
             raise BadData(f"{self._name} has no array called {shown(asked)}; it has {known}.")
-        return asked or (usual if usual in self.arrays else None)
+        return asked or (usual if usual in self._arrays else None)
 
     def _as_table(self, X: Any) -> Any:
         """Return rows as floats of two dimensions, in their own precision."""
@@ -182,8 +191,8 @@ class ArrayFile(ArrayTableFile):
 
     def _feature_names(self) -> list[str]:
         """Return the names of the features in the file, if they fit, else x1, x2."""
-        if "feature_names" in self.arrays:
-            found = simplest(self.array("feature_names").ravel()).astype(str).tolist()
+        if "feature_names" in self._arrays:
+            found = simplest(self._array("feature_names").ravel()).astype(str).tolist()
             if len(found) == len({*found}) == self.width:
                 return list(found)
         return [f"x{number}" for number in range(1, self.width + 1)]
@@ -195,26 +204,41 @@ class ArrayFile(ArrayTableFile):
             arrays, counts = [str(part.labels) for part in self._parts], self._counts
         values = []
         for array, count in zip(arrays, counts, strict=True):
-            shape, _ = self.declared(array)
-            if shape != (count,):
+            if (shape := self._shape_of(array)) != (count,):
                 what = f"{count} rows, but {shown(array)} of shape {shape}"
                 raise BadData(f"{self._name}: {what}; one value a row is needed.")
-            values.append(simplest(self.array(array)))
+            values.append(simplest(self._array(array)))
         found = np.concatenate(values)
         return pl.Series(found.tolist() if found.dtype.kind == "U" else found)
 
-    def check_bytes(self, what: str, taken: int) -> None:
+    def _shape_of(self, name: str) -> tuple[int, ...]:
+        with decoding(self._name, self._decoder):
+            return self._arrays[name].shape
+
+    def _slices(self, name: str, amount: int) -> Iterator[Any]:
+        """Yield the rows of an array, about `amount` bytes at a time."""
+        (count, *row), array = self._shape_of(name), self._arrays[name]
+        line = math.prod(row) * array.dtype.itemsize
+        if not sparse.issparse(array):
+            self._check_bytes(f"a row of {shown(name)}", line)
+        step = max(1, amount // max(1, line))
+        for start in range(0, count, step):
+            with decoding(self._name, self._decoder):
+                rows = array[start : start + step]
+            yield rows
+
+    def _array(self, name: str) -> Array:
+        """Return a whole array within the limit."""
+        shape = self._shape_of(name)
+        self._check_bytes(shown(name), math.prod(shape) * self._arrays[name].dtype.itemsize)
+        with decoding(self._name, self._decoder):
+            return np.asarray(self._arrays[name][:]) if shape else np.zeros(())
+
+    def _check_bytes(self, what: str, taken: int) -> None:
         """Refuse what takes more than the limit."""
         if taken > self._limit:
             most = f"{size(taken)}, and {size(self._limit)} are allowed"
             raise BadData(f"{self._name}: {what} takes {most}.")
-
-    def array(self, name: str) -> Array:
-        """Return a whole array within the limit."""
-        shape, itemsize = self.declared(name)
-        self.check_bytes(shown(name), math.prod(shape) * itemsize)
-        parts = list(self.slices(name, self._limit + 1)) if shape else []
-        return np.concatenate(parts) if parts else np.zeros(shape)
 
 
 def _image_shape(X: Any) -> tuple[int, int] | None:

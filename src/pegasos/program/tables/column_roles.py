@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pegasos.program.tables.dataset import BadData
+from pegasos.program.tables.dataset import BadData, Column, ReadOptions
 from pegasos.program.tables.messages import listed, near, shown
-from pegasos.program.tables.read_options import ReadOptions, Wanted
 
 #: Usual names of the label, in lower case.
 LABEL_NAMES = ("y", "label", "target", "class")
@@ -110,30 +109,31 @@ def places_of(wanted: Sequence[str], names: Sequence[str], file: str) -> list[in
     return [where[name] for name in wanted]
 
 
-def matched(
-    names: Sequence[str], header: bool, wanted: Wanted, options: ReadOptions, file: str
+def match_roles(
+    names: Sequence[str], header: bool, columns: Sequence[Column], options: ReadOptions, file: str
 ) -> Roles:
     """Return the columns of a model in its order, the label if the file has it, and kept ones."""
+    wanted = [column.name for column in columns]
     kept = tuple(
         place(names, each, "--weight" if each == options.weight else "--keep", file)
         for each in options.keep
     )
     label = None if options.label is None else place(names, options.label, "--label", file)
-    own = wanted.label_name
-    if label is None and header and own in names and own not in wanted.names:
+    own = options.usual_label
+    if label is None and header and own in names and own not in wanted:
         label = list(names).index(str(own))
     rest = [here for here in range(len(names)) if here != label]
-    known = {names[here] for here in rest} >= set(wanted.names)
-    if header or (known and len(names) != len(wanted.columns)):
-        found = places_of(wanted.names, [names[here] for here in rest], file)
+    known = {names[here] for here in rest} >= set(wanted)
+    if header or (known and len(names) != len(wanted)):
+        found = places_of(wanted, [names[here] for here in rest], file)
         features = [rest[here] for here in found]
         if not header and label is None and len(names) == len(features) + 1:
             (label,) = set(rest) - set(features)
         return Roles(features, label, kept=kept)
-    if label is None and len(rest) == len(wanted.columns) + 1:
+    if label is None and len(rest) == len(wanted) + 1:
         label = rest.pop()  # without names the label is the last column, as in training
-    if len(rest) != len(wanted.columns):
-        model = f"the model has {len(wanted.columns)} (one more is taken as the label)"
+    if len(rest) != len(wanted):
+        model = f"the model has {len(wanted)} (one more is taken as the label)"
         raise BadData(
             f"{file} has no names of columns, so they are matched by position; but it has "
             f"{len(names)} columns, and {model}. Add a line with names, or the missing columns."

@@ -1,28 +1,26 @@
-"""Layout of delimited text: its separator, and the names of its columns."""
+"""Layout of delimited text: its records, their separator, and the names of its columns."""
 
 from __future__ import annotations
 
+import csv
+import io
 import itertools
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from pegasos.program.tables.cell_values import Numbers, as_numbers
+from pegasos.program.tables.cells import Numbers, as_numbers
 from pegasos.program.tables.column_roles import LABEL_NAMES
-from pegasos.program.tables.csv_records import records, without_quotes
-from pegasos.program.tables.dataset import BadData
+from pegasos.program.tables.dataset import MOST_COLUMNS, TOO_WIDE, BadData
 from pegasos.program.tables.messages import listed, shown
-from pegasos.program.tables.read_options import MOST_COLUMNS, TOO_WIDE
-from pegasos.program.tables.text_chunks import Chunk
+from pegasos.program.tables.text import LONGEST, Chunk
 
 #: White space is written " ": runs of blanks and tabs count as one.
-SEPARATORS = ("\t", ";", "|", ",", " ")
+SEPARATORS = (",", "\t", ";", "|", " ")
 #: Approximate beginning of the file from which the layout is detected.
 SAMPLE_BYTES, _SAMPLE_RECORDS = 2**20, 200
-#: A quote within a field, where quoted fields are empty.
-_STRAY = re.compile(r'[^\s;|,]""|""[^\s;|,]')
 
 
 def find_layout(
@@ -40,11 +38,10 @@ def find_layout(
         Names that a header probably contains.
     """
     line = f"{file}, line {beginning.line}"
-    separator = _find_separator(beginning.data)
-    rows = [row for _, row in itertools.islice(records(beginning, separator), _SAMPLE_RECORDS)]
+    separator, rows = _find_separator(beginning)
     if not rows:
         raise BadData(f"{line}: all is blank.")
-    width, agreeing = Counter(map(len, rows[1:] or rows)).most_common(1)[0]
+    width, agreeing = _usual_width(rows[1:] or rows)
     if (most := max(width, len(rows[0]))) > MOST_COLUMNS:
         raise BadData(f"{file} has {most} columns; {TOO_WIDE}")
     header, notes = _has_header(rows, expected)
@@ -60,21 +57,17 @@ def find_layout(
     return separator, names, True, notes
 
 
-def _find_separator(sample: bytes) -> str:
-    """Return the separator that splits most lines into equally many fields.
+def _find_separator(beginning: Chunk) -> tuple[str, list[list[str]]]:
+    """Return the separator that splits most records into equally many fields, and its records.
 
     Of several, the one whose fields look most like single values.
     """
-    text = without_quotes(sample).decode("utf-8")
-    if stray := _STRAY.search(text):  # from here on it is not certain what is quoted
-        text = text[: text.rfind("\n", 0, stray.start()) + 1] or text
-    lines = [line for line in text.split("\n") if line.strip()][:_SAMPLE_RECORDS]
-    best, chosen = (0.0, 0.0), ","
-    for separator in SEPARATORS if lines else ():
-        rows = [line.split(None if separator == " " else separator) for line in lines]
-        width, agreeing = Counter(map(len, rows)).most_common(1)[0]
+
+    def score(separator: str) -> tuple[float, float]:
+        width, agreeing = _usual_width(parsed[separator])
         if width < 2:
-            continue
+            return 0.0, 0.0
+        rows = parsed[separator]
         cells = [cell for row in rows[:50] for cell in row[:200]]
         others = {*SEPARATORS[:4]} - {separator}
         values = _numbers(cells, separator != ",").values.to_list()
@@ -82,10 +75,20 @@ def _find_separator(sample: bytes) -> str:
             value is not None or not any(other in cell for other in others)
             for value, cell in zip(values, cells, strict=True)
         )
-        score = (agreeing / len(rows) if agreeing > 1 or len(rows) == 1 else 0.0, tidy / len(cells))
-        if score > best:
-            best, chosen = score, separator
-    return chosen
+        return (agreeing / len(rows) if agreeing > 1 or len(rows) == 1 else 0.0, tidy / len(cells))
+
+    parsed = {}
+    for separator in SEPARATORS:
+        found = itertools.islice(records(beginning, separator), _SAMPLE_RECORDS)
+        parsed[separator] = [row for _, row in found]
+    chosen = max(SEPARATORS, key=score)
+    return chosen, parsed[chosen]
+
+
+def _usual_width(rows: list[list[str]]) -> tuple[int, int]:
+    """Return the most frequent number of fields, and how many records have it."""
+    counts = Counter(map(len, rows)).most_common(1)
+    return counts[0] if counts else (0, 0)
 
 
 def _has_header(rows: list[list[str]], expected: Sequence[str]) -> tuple[bool, list[str]]:
@@ -125,3 +128,25 @@ def _are_numbers(cells: list[str]) -> bool:
 
 def _numbers(cells: list[str], commas: bool) -> Numbers:
     return as_numbers(pl.Series(cells, dtype=pl.String), commas)
+
+
+def records(chunk: Chunk, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield line and fields of every record that is not blank, as Python's reader finds them."""
+    text = chunk.data.decode("utf-8")
+    lines = io.StringIO(join_blanks(text) if separator == " " else text, newline="\n")
+    csv.field_size_limit(LONGEST)  # of all of Python: a field is never longer than a record
+    reader = csv.reader(lines, delimiter=separator, skipinitialspace=separator != "\t")
+    line = chunk.line
+    for row in reader:
+        if len(row) > 1 or (row and row[0].strip()):
+            yield line, row
+        line = chunk.line + reader.line_num
+
+
+def join_blanks(text: str) -> str:
+    """Return text with runs of blanks and tabs outside quotes as one blank, none at line ends."""
+    if '"' in text:
+        text = re.sub(r'("[^"\n]*+")|[ \t]+', lambda match: match[1] or " ", text)
+    else:
+        text = re.sub(r"[ \t]+", " ", text)
+    return re.sub(r"(?m)^ | $", "", text)

@@ -1,4 +1,4 @@
-"""Data sets as readers return them, and the errors of bad data."""
+"""Data sets as readers return them, the options of readers, and the errors of bad data."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pegasos.engine.runtime.memory import total_bytes
 from pegasos.program.tables.messages import shown
 
 Array = np.ndarray[Any, Any]
@@ -22,6 +23,10 @@ DATES = DATE, DAY_FIRST, MONTH_FIRST, COMPACT_DATE = (
     "month-first date",
     "compact date",
 )
+
+#: Wider tables are refused: such data are nearly always sparse.
+MOST_COLUMNS = 100_000
+TOO_WIDE = f"a table may have {MOST_COLUMNS} columns. Write wide, sparse data as svmlight."
 
 
 class BadData(ValueError):  # noqa: N818 - people read it as "bad data"
@@ -54,6 +59,54 @@ class Column:
 
     name: str
     kind: str = NUMBER
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """Roles of columns, and limits.
+
+    A column is given by its name, else by its position: from 1, or negative from the end.
+    """
+
+    label: str | None = None
+    drop: tuple[str, ...] = ()
+    group: str | None = None
+    weight: str | None = None
+    #: Columns read as categories although they look like numbers.
+    text: tuple[str, ...] = ()
+    #: Columns read as features although they look like identifiers.
+    number: tuple[str, ...] = ()
+    #: Refuse text columns, missing numbers and missing labels instead of noting them.
+    strict: bool = False
+    encoding: str | None = None
+    #: Maximum bytes of the decoded data; by default half of the machine's memory.
+    limit: int | None = None
+    #: If False, a label is optional, and the last column is not taken as one.
+    labelled: bool = True
+    #: Name of the format, detected by default.
+    format: str | None = None
+    #: Columns copied to predictions, such as an identifier.
+    keep: tuple[str, ...] = ()
+    #: Name of the label in training, which is read if the file has it and `label` is not given.
+    usual_label: str | None = None
+
+    def allowed(self) -> int:
+        """Return the limit in bytes."""
+        return total_bytes() // 2 if self.limit is None else self.limit
+
+
+@dataclass(frozen=True)
+class Outline:
+    """Description of a table from its first rows: roles of columns, and estimated bytes."""
+
+    columns: list[Column]
+    label: str | None
+    weight: str | None
+    group: str | None
+    bytes: float
+    notes: list[str]
+    #: Whether rows are sparse; then the columns are known only after all rows were read.
+    sparse: bool = False
 
 
 def is_frame(X: Any) -> bool:

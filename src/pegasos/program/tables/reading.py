@@ -7,14 +7,38 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
+
 from pegasos.program.files import NoSpace
-from pegasos.program.tables import column_tables
-from pegasos.program.tables.dataset import BadData, Column, Dataset, check_sizes
-from pegasos.program.tables.formats import Format, choose_format
-from pegasos.program.tables.messages import plain
-from pegasos.program.tables.read_options import Opening, Outline, ReadOptions, Wanted
-from pegasos.program.tables.shards import Shards, opened_shards
-from pegasos.program.tables.table import Table
+from pegasos.program.tables.blocks import Block
+from pegasos.program.tables.cells import as_days
+from pegasos.program.tables.column_kinds import column_notes, find_kinds, oddities
+from pegasos.program.tables.column_roles import Roles
+from pegasos.program.tables.dataset import (
+    DATES,
+    Array,
+    BadData,
+    Column,
+    Dataset,
+    NoRows,
+    NotClasses,
+    Outline,
+    ReadOptions,
+    check_sizes,
+)
+from pegasos.program.tables.formats import choose_format
+from pegasos.program.tables.labels import (
+    checked_labels,
+    checked_weights,
+    plausible_labels,
+    simplest,
+    unlabelled_note,
+)
+from pegasos.program.tables.messages import listed, plain, shown
+from pegasos.program.tables.model_rows import as_array, fit_block
+from pegasos.program.tables.sources import opened_sources
+from pegasos.program.tables.table import ArrayTableFile, Table
+from pegasos.program.tables.whole_table import array_bytes, read_rows
 
 _DEFAULT = ReadOptions()
 
@@ -25,20 +49,39 @@ def read(source: str | Path, options: ReadOptions = _DEFAULT) -> Dataset:
     `source` is a file, a folder or pattern such as "part-*.csv" for files of one table, or "-" for
     standard input. Anything wrong raises BadData.
     """
-    with _opened(source, options, "") as (found, form):
-        how = Opening(options, limit=options.allowed())
-        dataset = column_tables.read(Table(found, form.open_file, how), options)
-        check_sizes(dataset)
-        dataset.notes[:0] = found.notes()
-        return dataset
+    with _opened(source, options, limit=options.allowed()) as table:
+        roles = table.first.roles(options, table.name)
+        rows, notes = read_rows(table, roles)
+        found, rows = _add_labels(rows, notes, roles, options)
+        if isinstance(table.first, ArrayTableFile):
+            table.first.add_features(found, rows.array, options)
+        else:
+            _add_features(found, rows, roles, options)
+        check_sizes(found)
+        found.notes[:0] = table.sources.notes()
+        return found
 
 
 def outline(source: str | Path, options: ReadOptions = _DEFAULT) -> Outline | None:
     """Describe a table by its first rows; None for formats without columns (HDF5, npz)."""
-    with _opened(source, options, "") as (found, form):
-        table = Table(found, form.open_file, Opening(options))
-        outline = column_tables.outline(table, options)
-        return outline and replace(outline, notes=[*found.notes(), *outline.notes])
+    with _opened(source, options) as table:
+        is_array = isinstance(table.first, ArrayTableFile)
+        if is_array and table.first.rows is not None:
+            return None
+        roles = table.first.roles(options, table.name)
+        first = next(table.blocks(roles.needed), None)
+        if first is None:
+            raise NoRows(f"{table.name} has names of columns, but no rows.")
+        found, notes = read_rows(table, roles, [first])
+        size = (found.frame.estimated_size() + array_bytes(found.array)) / first.share
+        kinds, more = find_kinds(found.features(roles), _asked(roles, found))
+        label, weight, group = (
+            None if place is None else table.names[place]
+            for place in (roles.label, roles.weight, roles.group)
+        )
+        notes = [*table.sources.notes(), *notes, *more, *([roles.note] if roles.note else [])]
+        features = [Column(name, kind) for name, kind in kinds.items()]
+        return Outline(features, label, weight, group, size, notes, sparse=is_array)
 
 
 def stream(
@@ -75,27 +118,37 @@ def stream(
     Dataset
         Rows; the notes of the first block name the files.
     """
-    with _opened(source, options, ": a chunk of rows") as (found, form):
-        wanted = Wanted(columns, frame, label_name, labelled, chunk)
-        table = Table(found, form.open_file, Opening(options, wanted=wanted))
-        for number, part in enumerate(_with_rows(column_tables.stream(table, wanted, options))):
+    options = replace(options, usual_label=label_name, labelled=False)
+    expected = [column.name for column in columns]
+    with _opened(source, options, expected, ": a chunk of rows") as table:
+        roles = table.first.match_roles(columns, options, table.name)
+        blocks = table.blocks(roles.needed, chunk)
+        parts = (fit_block(table.first, each, roles, columns, frame, labelled) for each in blocks)
+        for number, part in enumerate(_with_rows(parts)):
             if number == 0:
-                part.notes[:0] = found.notes()
+                part.notes[:0] = table.sources.notes()
             yield part
 
 
 @contextlib.contextmanager
-def _opened(source: str | Path, options: ReadOptions, what: str) -> Iterator[tuple[Shards, Format]]:
-    """Open the files and detect their format; `what` names the rows held in memory."""
-    with opened_shards(source) as found:
+def _opened(
+    source: str | Path,
+    options: ReadOptions,
+    expected: list[str] | None = None,
+    what: str = "",
+    limit: int | None = None,
+) -> Iterator[Table]:
+    """Open the files of a table; `what` names the rows held in memory."""
+    with opened_sources(source) as sources:
         try:
-            yield found, choose_format(found, options.format)
+            form = choose_format(sources, options.format)
+            yield Table(sources, form.open_file, options, expected or (), limit)
         except MemoryError as error:
-            raise BadData(f"{found.name}{what} does not fit into memory.") from error
+            raise BadData(f"{sources.name}{what} does not fit into memory.") from error
         except NoSpace:  # for temporary files
             raise
         except OSError as error:
-            raise BadData(f"{found.name} cannot be read: {plain(error)}.") from error
+            raise BadData(f"{sources.name} cannot be read: {plain(error)}.") from error
 
 
 def _with_rows(parts: Iterator[Dataset]) -> Iterator[Dataset]:
@@ -111,3 +164,71 @@ def _with_rows(parts: Iterator[Dataset]) -> Iterator[Dataset]:
             last = replace(kept, unlabelled=last.unlabelled + part.unlabelled)
     if last is not None:
         yield last
+
+
+def _asked(roles: Roles, rows: Block) -> set[str]:
+    """Return the names of columns whose kind the user gave."""
+    return {rows.names[place] for place in roles.numbers | roles.text}
+
+
+def _add_labels(
+    rows: Block, notes: list[str], roles: Roles, options: ReadOptions
+) -> tuple[Dataset, Block]:
+    """Return a data set without features, and the rows that it has."""
+    names, whole, label = rows.names, len(rows), roles.label
+    if not whole:
+        raise NoRows(f"{rows.table} has names of columns, but no rows.")
+    if label is not None:
+        kept = rows.labelled(label)
+        if not len(kept) and not options.labelled:
+            notes.append(f"column {shown(names[label])} holds no label in any row")
+            label = None
+        else:
+            rows = kept
+            notes += [roles.note] if roles.note else []
+    found = Dataset(rows.table, None, [], test=rows.test, where=rows.where, notes=notes)
+    if label is not None:
+        name, count = names[label], len(rows)
+        found.label_name, found.unlabelled = name, whole - count
+        notes += unlabelled_note(whole - count, whole, name, rows.table, options.strict)
+        found.y = _checked_labels(rows, roles, label)
+
+    def full(part: str, place: int) -> Array:
+        missing = f"the {part} (column {shown(names[place])}) is missing."
+        return rows.full(rows.settle(place), missing)
+
+    if roles.group is not None:
+        found.groups = simplest(full("group", roles.group))
+    if (place := roles.weight) is not None:
+        weights = full("weight", place)
+        found.weights = checked_weights(weights, names[place], rows.table, rows.where)
+    return found, rows
+
+
+def _checked_labels(rows: Block, roles: Roles, place: int) -> Array:
+    labels = rows.full(rows.labels(place), "the label is missing.")
+    try:
+        return checked_labels(labels, rows.names[place], rows.table, rows.where)
+    except NotClasses as error:
+        distinct = {each.name: each.drop_nulls().n_unique() for each in rows.features(roles)}
+        raise NotClasses(f"{error}{plausible_labels(distinct, len(rows))}") from None
+
+
+def _add_features(found: Dataset, rows: Block, roles: Roles, options: ReadOptions) -> None:
+    """Give the data set its features; numbers are float32 if all columns are."""
+    series, notes, count = rows.features(roles), found.notes, len(rows)
+    if empty := [each.name for each in series if each.null_count() == count]:
+        notes.append(f"empty columns are excluded: {listed(empty)}")
+    series = [each for each in series if each.null_count() < count]
+    if not series:
+        raise BadData(f"{rows.table}: no feature has a value in any row.")
+    kinds, more = find_kinds(series, _asked(roles, rows))
+    found.columns = [Column(name, kind) for name, kind in kinds.items()]
+    series = [
+        as_days(each, kinds[each.name]).alias(each.name) if kinds[each.name] in DATES else each
+        for each in series
+        if each.name in kinds
+    ]
+    notes += more + column_notes(series, rows.table, options.strict)
+    notes += oddities(series, found.y)
+    found.X = as_array(pl.DataFrame(series))

@@ -5,48 +5,24 @@ from __future__ import annotations
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-import polars as pl
-
-from pegasos.program.tables.column_roles import Roles, find_roles, matched
-from pegasos.program.tables.dataset import BadData, NoRows, TooLarge
-from pegasos.program.tables.messages import listed, plain, shown, size
-from pegasos.program.tables.read_options import Opening, ReadOptions, Wanted
-from pegasos.program.tables.shards import REMEDY, Shards
-from pegasos.program.tables.source import Source
+from pegasos.program.tables.blocks import Block
+from pegasos.program.tables.column_roles import Roles, find_roles, match_roles
+from pegasos.program.tables.dataset import (
+    BadData,
+    Column,
+    Dataset,
+    NoRows,
+    ReadOptions,
+    TooLarge,
+)
+from pegasos.program.tables.messages import listed, shown, size
+from pegasos.program.tables.sources import REMEDY, Source, Sources
 
 #: Approximate bytes of a block.
 BLOCK_BYTES = 8 * 2**20
-
-
-@dataclass
-class Block:
-    """Rows of a file."""
-
-    #: Columns named by position, "0", "1".
-    frame: pl.DataFrame
-    #: Returns the place of a row in its file, such as "line 12".
-    place: Callable[[int], str]
-    #: Approximate share of the file, then of the table.
-    share: float
-    #: Whether text may have decimal commas.
-    commas: bool = False
-    #: Whether the rows are the file's own test part; None if it has none.
-    test: bool | None = None
-    #: Features of a file of arrays, as an array or a CSR matrix.
-    array: Any = None
-    #: Name of the file, and the words after the place of a row if there are several files.
-    file: str = ""
-    of: str = ""
-
-    def __len__(self) -> int:
-        return self.frame.height if self.array is None else int(self.array.shape[0])
-
-    def where(self, row: int) -> str:
-        """Return the location of a row, for messages."""
-        return self.place(row) + self.of
 
 
 class TableFile(ABC):
@@ -69,16 +45,30 @@ class TableFile(ABC):
         """Return the roles of the columns; `name` is that of the table."""
         return find_roles(self.names, options, name, self.header)
 
-    def matched(self, wanted: Wanted, options: ReadOptions, name: str) -> Roles:
+    def match_roles(self, columns: list[Column], options: ReadOptions, name: str) -> Roles:
         """Return the columns of a model."""
-        return matched(self.names, self.header, wanted, options, name)
+        return match_roles(self.names, self.header, columns, options, name)
 
     def close(self) -> None:  # noqa: B027 - only some formats keep a file open
         """Close the file."""
 
     @abstractmethod
     def blocks(self, places: Sequence[int], amount: int) -> Iterator[Block]:
-        """Yield the rows of some columns, about `amount` bytes at a time."""
+        """Yield the rows of some columns, in this order, about `amount` bytes at a time."""
+
+
+class ArrayTableFile(TableFile):
+    """One open file whose features are an array or a sparse matrix."""
+
+    header, typed = True, True
+
+    @abstractmethod
+    def add_features(self, found: Dataset, X: Any, options: ReadOptions) -> None:
+        """Give the data set its features and their names."""
+
+    @abstractmethod
+    def match_features(self, found: Dataset, X: Any, columns: list[Column], as_frame: bool) -> Any:
+        """Return the features of a model, by name if the file has these, else by position."""
 
 
 class Table:
@@ -86,59 +76,63 @@ class Table:
 
     Parameters
     ----------
-    shards : Shards
+    sources : Sources
         The files.
     open_file : callable
-        Opens a file; its second argument are the names that a header probably contains.
-    how : Opening
-        Options and purpose.
+        Opens a file: the function of its format.
+    options : ReadOptions
+        Options.
+    expected : sequence of str
+        Names that a header probably contains.
+    limit : int, optional
+        Maximum bytes of the values of all rows; without it, rows are read in blocks.
     """
 
     def __init__(
         self,
-        shards: Shards,
-        open_file: Callable[[Source, Sequence[str], Opening], TableFile],
-        how: Opening,
+        sources: Sources,
+        open_file: Callable[..., TableFile],
+        options: ReadOptions,
+        expected: Sequence[str] = (),
+        limit: int | None = None,
     ) -> None:
-        self.name, self._shards, self._open, self._how = shards.name, shards, open_file, how
-        self.first = next(self._files(()))[1]
+        self.name, self.sources, self.limit = sources.name, sources, limit
+        self._open, self._options = open_file, options
+        self.first = next(self._files(expected))[1]
         self.names, self.header = self.first.names, self.first.header
-        #: Whether text that was read may have decimal commas.
-        self.commas = False
 
     def _files(self, expected: Sequence[str]) -> Iterator[tuple[Source, TableFile]]:
         """Yield the files one after the other, without those that hold no rows."""
-        for source in self._shards.sources:
-            if source.name not in self._shards.skipped:
+        for source in self.sources.files:
+            if source.name not in self.sources.skipped:
                 try:
-                    found = self._open(source, expected, self._how)
+                    found = self._open(source, self._options, expected, self.limit)
                 except NoRows as error:
-                    self._shards.skip(source, error)
+                    self.sources.skip(source, error)
                 else:
                     with contextlib.closing(found):
                         yield source, found
 
-    def blocks(
-        self, places: Sequence[int], amount: int = BLOCK_BYTES, limit: int | None = None
-    ) -> Iterator[Block]:
-        """Yield the rows of some columns; refuse files that declare more than `limit` bytes."""
+    def blocks(self, places: Sequence[int], amount: int = BLOCK_BYTES) -> Iterator[Block]:
+        """Yield the rows of some columns; refuse files that declare more than the limit."""
         cells, first = 0, ""
-        whole = sum(source.unpacked_bytes for source in self._shards.sources)
+        whole = sum(source.unpacked_bytes for source in self.sources.files)
         for source, file in self._files(self.names if self.header else ()):
             first = first or source.name
             own = self._places(file, source.name, first)
             cells += (file.rows or 0) * (len(places) + (0 if file.is_sparse else file.width))
-            if limit is not None and 4 * cells > limit:
-                raise self.too_large(limit)
-            empty, of = True, self._shards.of(source)
+            self.check_bytes(4 * cells)
+            empty = True
             for block in file.blocks([own[place] for place in places], amount):
-                empty, self.commas = False, self.commas or block.commas
+                empty = False
                 block.frame.columns = [str(place) for place in places]
                 block.share *= source.unpacked_bytes / whole
-                block.file, block.of = source.name, of
+                block.table, block.file, block.names = self.name, source.name, self.names
+                if not self.sources.is_single:
+                    block.where = partial(_in_file, source.name, block.where)
                 yield block
-            if empty and len(self._shards.sources) > 1:
-                self._shards.skip(source, NoRows(""))
+            if empty and len(self.sources.files) > 1:
+                self.sources.skip(source, NoRows(""))
 
     def _places(self, file: TableFile, name: str, first: str) -> list[int]:
         """Return the positions of the table's columns in a file, which must have the same."""
@@ -165,25 +159,12 @@ class Table:
             row -= len(block)
         return "at the end"
 
-    def too_large(self, limit: int) -> TooLarge:
-        """Return the error about a table of more than `limit` bytes."""
-        more = f"takes more than {size(limit)} once read; give it more memory, or --drop columns"
-        return TooLarge(f"{self.name} {more}.")
+    def check_bytes(self, taken: int) -> None:
+        """Refuse a table of more bytes than the limit."""
+        if self.limit is not None and taken > self.limit:
+            more = f"takes more than {size(self.limit)} once read"
+            raise TooLarge(f"{self.name} {more}; give it more memory, or --drop columns.")
 
 
-@contextlib.contextmanager
-def decoding(name: str, decoder: str) -> Iterator[None]:
-    """Report errors and panics of a decoder as a damaged file."""
-    try:
-        yield
-    except (BadData, MemoryError, FileNotFoundError):
-        raise
-    except (Exception, pl.exceptions.PanicException) as error:
-        reason = plain(str(error).strip(), 300)
-        what = f"is damaged: the {decoder} decoder stopped ({reason})"
-        raise BadData(f"{name} {what}. Write it again.") from error
-
-
-def row_after(start: int, row: int) -> str:
-    """Return the location of a row of a block that begins with row `start`."""
-    return f"row {start + row + 1}"
+def _in_file(file: str, where: Callable[[int], str], row: int) -> str:
+    return f"{where(row)} of {file}"

@@ -11,7 +11,7 @@ from typing import TextIO
 
 from pegasos.program.errors import UsageError
 from pegasos.program.files import replacing, space_for
-from pegasos.program.tables.shards import files_of
+from pegasos.program.tables.sources import files_of
 
 
 def check_file(out: str, *inputs: str, what: str | None = None) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import itertools
-import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -12,47 +11,27 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from pegasos.program.tables.array_files import ArrayTableFile
+from pegasos.program.tables.blocks import Block
 from pegasos.program.tables.column_roles import Roles
-from pegasos.program.tables.dataset import Array, BadData, Column, Dataset
+from pegasos.program.tables.dataset import Array, BadData, Column, Dataset, ReadOptions
 from pegasos.program.tables.labels import simplest
 from pegasos.program.tables.messages import plain, shown, size
-from pegasos.program.tables.read_options import Opening, ReadOptions, Wanted
-from pegasos.program.tables.source import Source
-from pegasos.program.tables.table import Block
-from pegasos.program.tables.text_chunks import Chunk, chunks
+from pegasos.program.tables.sources import Source
+from pegasos.program.tables.table import ArrayTableFile
+from pegasos.program.tables.text import Chunk, chunks
 
-NAME = "svmlight"
-EXTENSIONS = (".svm", ".svmlight", ".libsvm", ".scale")
-_NUMBER = rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-_PAIRS = rb"(?:,[^\s:,]*+)*+(?:\s++qid:\d++)?(?:\s++\d++:" + _NUMBER + rb")*+"
-_LINE = re.compile(rb"\s*+" + _NUMBER + _PAIRS + rb"\s*+(?:#.*)?")
 _AMOUNT = 4 * 2**20
-#: Maximum ratio of decompressed text to the memory limit for decoded values.
-_SWELL = 8
-
-
-def sniff(head: bytes) -> bool:
-    """Return whether the first line with a colon is a label with pairs.
-
-    Lines before it must be labels or comments.
-    """
-    for line in head.split(b"\n")[:50]:
-        if line.strip() and not line.lstrip().startswith(b"#"):
-            if b":" in line and len(line) == len(head) >= 2**16:
-                line = line.rpartition(b" ")[0]  # the sample may end within a word
-            if b":" in line or not _LINE.fullmatch(line):
-                return _LINE.fullmatch(line) is not None
-    return False
 
 
 class SvmlightFile(ArrayTableFile):
     """One file of sparse rows; columns are named by their index, from x1, or x0 if there is one."""
 
-    header, typed, width, is_sparse = True, True, 1, True
+    width, is_sparse = 1, True
 
-    def __init__(self, source: Source, expected: Sequence[str], how: Opening) -> None:
-        self._source, self._encoding, self._limit = source, how.options.encoding, how.limit
+    def __init__(
+        self, source: Source, options: ReadOptions, expected: Sequence[str], limit: int | None
+    ) -> None:
+        self._source, self._encoding, self._limit = source, options.encoding, limit
         self.names = ["label"]
         self.notes = ["query ids (qid) are ignored"] * (b"qid:" in source.head)
 
@@ -61,45 +40,45 @@ class SvmlightFile(ArrayTableFile):
         note = "label: the number at the beginning of each line"
         return Roles([], 0, note=note) if options.labelled else Roles([])
 
-    def matched(self, wanted: Wanted, options: ReadOptions, name: str) -> Roles:
+    def match_roles(self, columns: list[Column], options: ReadOptions, name: str) -> Roles:
         """Return the role of the label."""
         return Roles([], 0)
 
     def blocks(self, places: Sequence[int], amount: int) -> Iterator[Block]:
         """Yield labels and CSR rows, whose columns are the indices of the file."""
-        limit, most = self._limit, None
+        limit = self._limit
         if limit is not None:
-            amount, most = min(_AMOUNT, max(2**16, limit // 8)), _SWELL * limit
-        for chunk in chunks(self._source, self._encoding, amount, most, quotes=False):
+            amount = min(_AMOUNT, max(2**16, limit // 8))
+        for chunk in chunks(self._source, self._encoding, amount, limit, quotes=False):
             X, y = _parsed(self._source, chunk, limit)
             if X.shape[0]:
                 frame = pl.DataFrame({str(place): simplest(y) for place in places})
                 share = len(chunk.data) / self._source.unpacked_bytes
                 yield Block(frame, partial(_where, chunk), share, array=X)
 
-    def add_features(self, found: Dataset, X: Any, options: ReadOptions) -> Dataset:
-        """Return the data set with its features."""
+    def add_features(self, found: Dataset, X: Any, options: ReadOptions) -> None:
+        """Give the data set its features and their names."""
         lowest = int(X.indices.min(initial=1))
         if X.shape[1] <= lowest:
             raise BadData(f"{found.name} has no features: no line holds a pair index:value.")
         found.X = X[:, lowest:]
         found.columns = [Column(f"x{place}") for place in range(lowest, X.shape[1])]
-        return found
 
-    def wanted_features(self, found: Dataset, X: Any, wanted: Wanted) -> Any:
+    def match_features(self, found: Dataset, X: Any, columns: list[Column], as_frame: bool) -> Any:
         """Return the features of a model without unknown indices.
 
         If no columns are requested, positions are the indices of the file.
         """
-        if not wanted.columns:
+        if not columns:
             return X
-        lowest = int(wanted.names[0] != "x0")
+        lowest = int(columns[0].name != "x0")
         if X.indices.min(initial=lowest) < lowest:
             raise BadData(f"{found.at(0)}: index 0, but the indices of the model begin with 1.")
-        stop = lowest + len(wanted.columns)
+        stop = lowest + len(columns)
         X.resize(X.shape[0], max(X.shape[1], stop))
         X = X[:, lowest:stop]
-        return pl.DataFrame(X.toarray(), schema=wanted.names) if wanted.frame else X
+        names = [column.name for column in columns]
+        return pl.DataFrame(X.toarray(), schema=names) if as_frame else X
 
 
 open_file = SvmlightFile

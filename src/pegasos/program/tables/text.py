@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import codecs
+import io
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.messages import shown, size
-from pegasos.program.tables.source import Source
+from pegasos.program.tables.sources import Source
 
 #: Maximum bytes of a record; a longer one is an unclosed quote, or no text at all.
 LONGEST = 64 * 2**20
+#: Maximum ratio of decompressed text to the memory limit for decoded values.
+_SWELL = 8
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Whole records as UTF-8, and the line of the file on which they begin."""
+    """Whole records as UTF-8 with line feeds, and the line of the file on which they begin."""
 
     data: bytes
     line: int
 
 
 def chunks(
-    source: Source, encoding: str | None, amount: int, most: int | None, quotes: bool = True
+    source: Source, encoding: str | None, amount: int, limit: int | None, quotes: bool = True
 ) -> Iterator[Chunk]:
     """Yield the text, about `amount` bytes at a time, cut at line ends outside quotes.
 
@@ -36,18 +39,15 @@ def chunks(
         Its encoding; by default that of its byte order mark, else UTF-8.
     amount : int
         Approximate number of bytes of a chunk.
-    most : int or None
-        Maximum number of bytes that a compressed file may decompress to.
+    limit : int or None
+        Maximum number of bytes of decoded values; a compressed file may have a few times as many.
     quotes : bool
         Whether line ends inside quotes belong to a field.
     """
+    most = None if limit is None else _SWELL * limit
     rest: list[bytes] = []  # the beginning of a record, joined once its end is read
-    held, inside, line, returns = 0, False, 1, None
+    held, inside, line = 0, False, 1
     for piece in _utf8(source, encoding, amount, most):
-        if returns is None:  # whether lines end as on old Macintosh computers
-            returns = b"\n" not in piece and b"\r" in piece[:-1]
-        if returns:
-            piece = piece.replace(b"\r", b"\n")
         cut, inside = _cut(piece, inside, quotes)
         if cut:
             data = b"".join([*rest, piece[:cut]])
@@ -70,7 +70,7 @@ def _utf8(source: Source, encoding: str | None, amount: int, most: int | None) -
     name = encoding or ("utf-16" if is_utf16 else "utf-8")
     try:
         "".encode(name)  # refuses unknown names, and codecs that are not for text
-        decoder = codecs.getincrementaldecoder(name)()
+        decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(name)(), True)
     except (LookupError, ValueError) as error:
         known = f"there is no encoding called {shown(name)}; try utf-8, cp1252 or utf-16"
         raise BadData(f"{source.name}: {known}.") from error

@@ -1,20 +1,61 @@
-"""Records of delimited text: parsed by polars where the text is plain, else by Python's reader."""
+"""Delimited text: records parsed by polars where the text is plain, else by Python's reader."""
 
 from __future__ import annotations
 
 import csv
-import io
 import itertools
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import polars as pl
 
-from pegasos.program.tables.dataset import BadData
+from pegasos.program.tables.blocks import Block
+from pegasos.program.tables.csv_layout import SAMPLE_BYTES, find_layout, join_blanks, records
+from pegasos.program.tables.dataset import BadData, NoRows, ReadOptions
 from pegasos.program.tables.messages import plain
-from pegasos.program.tables.text_chunks import LONGEST, Chunk
+from pegasos.program.tables.sources import Source
+from pegasos.program.tables.table import TableFile
+from pegasos.program.tables.text import Chunk, chunks
 
 _QUOTED = re.compile(rb'"[^"]*+(?:""[^"]*+)*+"')
+
+
+class TextFile(TableFile):
+    """One file of delimited text."""
+
+    def __init__(
+        self, source: Source, options: ReadOptions, expected: Sequence[str], limit: int | None
+    ) -> None:
+        self._source, self._encoding, self._limit = source, options.encoding, limit
+        beginning = next(self._chunks(SAMPLE_BYTES), None)
+        if beginning is None:
+            raise NoRows(f"{source.name} holds nothing but blank lines.")
+        found = find_layout(source.name, beginning, expected)
+        self._separator, self.names, self.header, self.notes = found
+
+    def _chunks(self, amount: int) -> Iterator[Chunk]:
+        found = chunks(self._source, self._encoding, amount, self._limit)
+        return (chunk for chunk in found if chunk.data.strip())
+
+    def blocks(self, places: Sequence[int], amount: int) -> Iterator[Block]:
+        """Yield the rows of some columns as text."""
+        skipped, commas = int(self.header), self._separator != ","
+        for chunk in self._chunks(amount):
+            frame = parse(self._source.name, chunk, self._separator, len(self.names), places)
+            frame = frame.slice(skipped)
+            if frame.height:
+                where = partial(self._where, chunk, skipped)
+                share = len(chunk.data) / self._source.unpacked_bytes
+                yield Block(frame, where, share, commas)
+            skipped = 0
+
+    def _where(self, chunk: Chunk, skipped: int, row: int) -> str:
+        line, _ = next(itertools.islice(records(chunk, self._separator), row + skipped, None))
+        return f"line {line}"
+
+
+open_file = TextFile
 
 
 def parse(
@@ -28,34 +69,20 @@ def parse(
     return _parse_exactly(file, chunk, separator, width, places) if frame is None else frame
 
 
-def line_of(chunk: Chunk, separator: str, row: int) -> int:
-    """Return the line of the file on which a record begins."""
-    return next(itertools.islice(records(chunk, separator), row, None))[0]
-
-
-def without_quotes(data: bytes) -> bytes:
-    """Return text in which every quoted field is empty."""
-    return _QUOTED.sub(b'""', data) if b'"' in data else data
-
-
 def _parse_fast(
     chunk: Chunk, separator: str, width: int, places: Sequence[int]
 ) -> pl.DataFrame | None:
     """Return the columns as polars reads them, or None if that may be wrong."""
     data, mark = chunk.data, separator.encode()
-    quoted = b'"' in data
     if separator == " ":
-        data = _collapsed(data.decode()).encode()
-    if not quoted:
-        data = data.replace(b"\r\n", b"\n").lstrip(b"\n")
-        while b"\n\n" in data:
-            data = data.replace(b"\n\n", b"\n")
-    if not data.strip() or data.count(b"\r") != data.count(b"\r\n"):
-        return None
-    if quoted and not _is_well_quoted(data, mark):
-        return None
-    columns = sorted({*places, width - 1})
+        data = join_blanks(data.decode()).encode()
+    if quoted := b'"' in data:
+        if not _is_well_quoted(data, mark):
+            return None
+    else:
+        data = re.sub(rb"\n{2,}", b"\n", data).lstrip(b"\n")
     schema = {str(place): pl.String for place in range(width)}
+    columns = sorted({*places, width - 1})
     try:
         frame = pl.read_csv(
             data, has_header=False, separator=separator, columns=columns, schema=schema
@@ -73,21 +100,11 @@ def _parse_fast(
 
 def _is_well_quoted(data: bytes, separator: bytes) -> bool:
     """Return whether every quote opens or closes a field, or is doubled inside one."""
-    short = without_quotes(data)
+    short = _QUOTED.sub(b'""', data)
     fields = short.count(b'""')
     opened = short.count(separator + b'""') + short.count(b'\n""') + short.startswith(b'""')
-    ends = (separator, b"\n", b"\r\n")
-    closed = sum(short.count(b'""' + end) for end in ends) + short.endswith(b'""')
+    closed = short.count(b'""' + separator) + short.count(b'""\n') + short.endswith(b'""')
     return short.count(b'"') == 2 * fields and opened == closed == fields
-
-
-def _collapsed(text: str) -> str:
-    """Return text with runs of blanks and tabs outside quotes as one blank, none at line ends."""
-    if '"' in text:
-        text = re.sub(r'("[^"\n]*+")|[ \t]+', lambda match: match[1] or " ", text)
-    else:
-        text = re.sub(r"[ \t]+", " ", text)
-    return re.sub(r"(?m)^ | (?=\r?$)", "", text)
 
 
 def _parse_exactly(
@@ -112,21 +129,3 @@ def _parse_exactly(
     except csv.Error as error:
         raise BadData(f"{file}, after line {line}: {plain(error)}.{hint}") from error
     return pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
-
-
-def records(chunk: Chunk, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield line and fields of every record that is not blank, as Python's reader finds them."""
-    text = chunk.data.decode("utf-8")
-    if separator == " ":
-        text = _collapsed(text)
-    lines = (  # only a line feed ends a line
-        line.replace("\r", " ").rstrip(" ") + "\n" if "\r" in line.rstrip("\r\n") else line
-        for line in io.StringIO(text, newline="\n")
-    )
-    csv.field_size_limit(LONGEST)  # of all of Python: a field is never longer than a record
-    reader = csv.reader(lines, delimiter=separator, skipinitialspace=separator != "\t")
-    line = chunk.line
-    for row in reader:
-        if len(row) > 1 or (row and row[0].strip()):
-            yield line, row
-        line = chunk.line + reader.line_num

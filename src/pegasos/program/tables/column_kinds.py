@@ -1,0 +1,184 @@
+"""Kinds of columns: numbers, categories, dates and identifiers; notes on gaps and oddities."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+
+import numpy as np
+import polars as pl
+
+from pegasos.program.tables.cells import EXAMPLES, date_kind
+from pegasos.program.tables.dataset import DATE, NUMBER, TEXT, Array, BadData
+from pegasos.program.tables.messages import listed
+
+#: Names of identifiers: id, row_id, customerID, account no.
+_NAMED = re.compile(
+    r"(?i:id|index|idx|row|rowid|uid|uuid|guid|unnamed: 0)"
+    r"|.*(?i:[_ .-](?:id|uid|uuid|guid|no|nr|number))|.*[a-z](?:Id|ID|No|Nr)"
+)
+#: Whole numbers are identifiers if all are distinct where chance would make so many pairs equal.
+_REPEATS = 10
+#: Minimum rows to recognize numbers that grow by one.
+_COUNTING = 10
+#: Minimum share of distinct values if rows are repeated, from so many rows on.
+_DIFFERENT, _FEW = 0.9, 20
+#: Text with more distinct values is noted; with more than half of the rows, it is an identifier.
+MANY_WORDS, _HALF = 1000, 0.5
+#: Repeated rows are not searched in tables of more cells.
+_CELLS = 5_000_000
+
+
+def find_kinds(series: list[pl.Series], asked: set[str]) -> tuple[dict[str, str], list[str]]:
+    """Return the kind of each feature that is no identifier, and notes.
+
+    Columns in `asked`, named by --number or --text, are neither dates nor identifiers; identifiers
+    stay if nothing else would.
+    """
+    dates: dict[str, str] = {
+        each.name: kind
+        for each in series
+        if each.name not in asked and (kind := date_kind(each)) is not None
+    }
+    ids = [each for each in _identifiers(series) if each.name not in asked | dates.keys()]
+    ids = ids if len(ids) < len(series) else []
+    notes = [_identifiers_note(ids)] if ids else []
+    if dates:
+        how = [
+            name if kind == DATE else f"{name} (as {EXAMPLES[kind]})"
+            for name, kind in dates.items()
+        ]
+        notes.append(f"dates in {listed(how)}: read as days since 1970-01-01")
+    left_out = {each.name for each in ids}
+    kinds = {
+        each.name: dates.get(each.name, TEXT if each.dtype == pl.String else NUMBER)
+        for each in series
+        if each.name not in left_out
+    }
+    return kinds, notes
+
+
+def _identifiers(series: list[pl.Series]) -> list[pl.Series]:
+    """Return the columns that look like identifiers, even if whole rows are repeated."""
+
+    @functools.cache
+    def different_rows() -> int:
+        columns = [each.alias(str(place)) for place, each in enumerate(series)]
+        return pl.DataFrame(columns).hash_rows(seed=0).n_unique()
+
+    return [
+        each
+        for each in series
+        if (_is_text_id(each) if each.dtype == pl.String else _is_number_id(each, different_rows))
+    ]
+
+
+def _identifiers_note(found: list[pl.Series]) -> str:
+    """Return the note about excluded identifiers."""
+    many = len(found) > 1
+    texts = [each.dtype == pl.String for each in found]
+    options = [
+        f"--{option} {listed([found[texts.index(is_text)].name])}"
+        for option, is_text in (("number", False), ("text", True))
+        if is_text in texts
+    ]
+    what, them = (
+        ("are excluded as likely IDs", "them") if many else ("is excluded as a likely ID", "it")
+    )
+    names = listed(each.name for each in found)
+    return f"{names} {what}; use {' and '.join(options)} to keep {them}"
+
+
+def _is_text_id(words: pl.Series) -> bool:
+    """Return whether nearly every row has its own text."""
+    present = len(words) - words.null_count()
+    if present < _FEW:
+        return False
+    different = words.drop_nulls().n_unique()
+    return different > _DIFFERENT * present or different > max(MANY_WORDS, _HALF * present)
+
+
+def _is_number_id(series: pl.Series, different_rows: Callable[[], int]) -> bool:
+    """Return whether whole numbers count the rows, or each belongs to one row.
+
+    The column has a name such as "id", or chance would repeat some numbers.
+    """
+    named = _NAMED.fullmatch(series.name.strip()) is not None
+    there = series.drop_nulls() if series.dtype.is_numeric() else series.clear()
+    if len(there) < (3 if named else _COUNTING):
+        return False
+    values = there.to_numpy()
+    if not np.all(values == np.rint(values)):
+        return False
+    if np.all(np.abs(np.diff(values)) == 1) and abs(values[-1] - values[0]) == len(values) - 1:
+        return True
+    equal_pairs = len(values) ** 2 / (2 * (values.max() - values.min() + 1))
+    if not named and equal_pairs < _REPEATS:
+        return False
+    different = there.n_unique()
+    mostly = len(there) >= _FEW and different > _DIFFERENT * len(there)
+    return different == len(there) or (mostly and (named or different == different_rows()))
+
+
+def column_notes(series: list[pl.Series], file: str, strict: bool) -> list[str]:
+    """Return notes about missing numbers and text columns; raise BadData if `strict`."""
+    words = [each.name for each in series if each.dtype == pl.String]
+    missing = {each.name: each.null_count() for each in series if each.dtype != pl.String}
+    return gap_notes({name: count for name, count in missing.items() if count}, words, file, strict)
+
+
+def gap_notes(missing: dict[str, int], words: list[str], file: str, strict: bool) -> list[str]:
+    """Return these notes from the number of gaps by column, and the names of text columns."""
+    gaps = listed(f"{name} ({count})" for name, count in missing.items())
+    columns = f"column{'s' * (len(words) > 1)} {listed(words)}"
+    if strict and gaps:
+        todo = f"missing numbers in {gaps}; --strict allows none. Fill or drop them"
+        raise BadData(f"{file}: {todo}.")
+    if strict and words:
+        raise BadData(f"{file}: text in {columns}; --strict allows only numbers. Drop it.")
+    notes = []
+    if gaps:
+        how = "filled with the median, plus a missing-value indicator"
+        notes.append(f"missing numbers in {gaps}: {how}")
+    if words:
+        how = "one-hot encoded; categories without training rows become zeros"
+        notes.append(f"text {columns}: {how}")
+    return notes
+
+
+def oddities(series: list[pl.Series], y: Array | None) -> list[str]:
+    """Return notes about constant columns, text of many values, and repeated rows."""
+    notes = []
+    # Comparing the ends first saves the count of distinct values in nearly all columns.
+    if constant := [
+        each.name
+        for each in series
+        if len(each) > 1 and each[0] == each[-1] and each.n_unique() == 1
+    ]:
+        notes.append(f"constant columns carry no information: {listed(constant)}")
+    for each in series:
+        if each.dtype == pl.String and (different := each.n_unique()) > MANY_WORDS:
+            what = f"has {different} different values in {len(each)} rows: --drop it if an ID"
+            notes.append(f"text column {listed([each.name])} {what}")
+    return notes + (_repeated(series, y) if len(series) * len(series[0]) <= _CELLS else [])
+
+
+def _repeated(series: list[pl.Series], y: Array | None) -> list[str]:
+    """Return notes about repeated rows, and about equal rows with different labels."""
+    columns = [each.alias(str(place)) for place, each in enumerate(series)]
+    hashes = pl.DataFrame(columns).hash_rows(seed=0)
+    different, count = hashes.n_unique(), len(hashes)
+    if different == count:
+        return []
+    codes = np.zeros(count) if y is None else np.unique(y, return_inverse=True)[1]
+    rows = pl.DataFrame({"row": hashes, "label": codes})
+    notes, pairs = [], rows.n_unique()
+    if pairs < count:
+        what = "rows are exact repeats of others: in validation they may be on both sides"
+        notes.append(f"{count - pairs} {what}")
+    if pairs > different:
+        contrary = rows.filter(pl.col("label").n_unique().over("row") > 1).height
+        what = "rows are equal to others in all features but not in the label"
+        notes.append(f"{contrary} {what}: no model can predict all of them correctly")
+    return notes

@@ -1,0 +1,107 @@
+"""NumPy archives with X and y, or data and target, and sparse matrices saved by SciPy."""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy_format
+from scipy import sparse
+
+from pegasos.program.tables.array_files import ArrayFile
+from pegasos.program.tables.blocks import decoding
+from pegasos.program.tables.dataset import Array, BadData, ReadOptions
+from pegasos.program.tables.messages import plain, shown, size
+from pegasos.program.tables.sources import Source
+
+_SPARSE = ("indices", "indptr", "data", "shape", "format")
+
+
+def open_file(
+    source: Source, options: ReadOptions, expected: Sequence[str], limit: int | None
+) -> ArrayFile:
+    """Open an archive; a sparse matrix stands for its five arrays, under the name "data"."""
+    with decoding(source.name, "npz"):
+        archive = zipfile.ZipFile(source.path)
+    entries = [info for info in archive.infolist() if info.filename.endswith(".npy")]
+    arrays: dict[str, Any] = {}
+    for entry in entries:
+        name = entry.filename.removesuffix(".npy")
+        arrays[name] = _Member(source.name, name, archive, entry)
+    if set(_SPARSE) <= set(arrays):
+        with decoding(source.name, "npz"):
+            arrays["data"] = _sparse_matrix(source.name, source.path, arrays, options.allowed())
+    return ArrayFile(source.name, "npz", arrays, options, archive.close)
+
+
+class _Member:
+    """Array of an archive: its header is compared with its size before it is read."""
+
+    def __init__(
+        self, file: str, name: str, archive: zipfile.ZipFile, entry: zipfile.ZipInfo
+    ) -> None:
+        self._file, self._name, self._archive, self._entry = file, name, archive, entry
+
+    @cached_property
+    def _header(self) -> tuple[tuple[int, ...], np.dtype[Any]]:
+        with self._archive.open(self._entry) as stream:
+            version = npy_format.read_magic(stream)
+            read_header = npy_format.read_array_header_2_0
+            if version == (1, 0):
+                read_header = npy_format.read_array_header_1_0
+            shape, _, dtype = read_header(stream)
+            if dtype.hasobject or dtype.kind not in "biufSU":
+                what = f"the array {shown(self._name)} holds {plain(dtype)}, which is not read"
+                raise BadData(f"{self._file}: {what}: only numbers and words are.")
+            needed = math.prod(shape) * dtype.itemsize
+            stored = self._entry.file_size - stream.tell()
+            if min(shape, default=0) < 0 or not dtype.itemsize or needed != stored:
+                what = f"should take {needed} bytes, but has {stored}"
+                raise ValueError(f"the array {shown(self._name)} of shape {shape} {what}")
+            return shape, dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the array."""
+        return self._header[0]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the array."""
+        return self._header[1]
+
+    @cached_property
+    def values(self) -> Array:
+        """The whole array."""
+        with self._archive.open(self._entry) as stream:
+            array: Array = npy_format.read_array(stream, allow_pickle=False)
+        if array.dtype.kind == "U":  # refuse what is not Unicode
+            "".join(array.ravel().tolist()).encode()
+        return array
+
+    def __getitem__(self, rows: slice) -> Array:
+        return self.values[rows]
+
+
+def _sparse_matrix(file: str, path: Path, arrays: Mapping[str, _Member], limit: int) -> Any:
+    """Return the sparse matrix, if its parts are consistent."""
+    taken = sum(math.prod(arrays[name].shape) * arrays[name].dtype.itemsize for name in _SPARSE)
+    if taken > limit:
+        most = f"{size(taken)}, and {size(limit)} are allowed"
+        raise BadData(f"{file}: the sparse matrix takes {most}.")
+    kind = arrays["format"].values.item()
+    if kind not in ("csr", "csc", b"csr", b"csc"):
+        raise BadData(f"{file}: a sparse matrix of kind {shown(kind)}; save it as CSR.")
+    found = sparse.load_npz(path)
+    is_possible = min(found.shape) and max(found.shape) * 8 <= limit
+    if not is_possible or found.dtype.kind not in "iufb":
+        what = f"a sparse matrix of {found.dtype} and shape {found.shape}"
+        raise BadData(f"{file}: {what} is not possible here.")
+    found.check_format(full_check=True)
+    found.sum_duplicates()
+    return found.tocsr()
