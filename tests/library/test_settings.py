@@ -25,8 +25,8 @@ from pegasos import SDCA, Pegasos, Perceptron, SweepCV
 from pegasos.kernels import Exponential, Gaussian, Kernel, Laplacian, Polynomial
 from pegasos.learners.catalogue import DECLARATIONS, MODELS, learner_class, make_learner, model_of
 from pegasos.preprocessing import DropOutliers
-from pegasos.program.terminal.grammar import parse_kernels
-from pegasos.program.terminal.reproduction import command_line, kernel_option, python_lines
+from pegasos.program.terminal.grammar import kernel_option, parse_kernels
+from pegasos.program.terminal.reproduction import command_line, python_lines
 from pegasos.search import folds
 from pegasos.search.anatomy import anatomy
 from pegasos.search.settings import FrozenDict, Opaque, Part, Setting, Stop, freeze

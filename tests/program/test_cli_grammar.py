@@ -17,8 +17,12 @@ from pegasos.engine.kernels.standard import KERNELS
 from pegasos.kernels import Exponential, Gaussian, Laplacian, Polynomial
 from pegasos.learners.catalogue import MODELS
 from pegasos.program.errors import UsageError
-from pegasos.program.terminal.grammar import parse_counts, parse_kernels, parse_numbers
-from pegasos.program.terminal.reproduction import kernel_option
+from pegasos.program.terminal.grammar import (
+    kernel_option,
+    parse_counts,
+    parse_kernels,
+    parse_numbers,
+)
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def folder(tmp_path, monkeypatch):
         ("train digits --label 3", 2, "--label is for files"),
         ("train table.model", 3, "is a model file, not data; `pegasos show table.model`"),
         ("describe table.model", 3, "is a model file"),
-        ("describe table.csv --outlier 0", 2, "--outlier must be above 0"),
+        ("describe table.csv --outlier 0", 2, "'--outlier': must be a finite number above 0"),
         ("tune table.csv -o table.csv", 2, "tune needs a folder"),
         ("run table.model", 2, "Missing argument 'DATA'"),
         ("run table.csv table.model", 4, "MODEL comes first, then DATA"),
@@ -380,9 +380,9 @@ def test_more_memory_than_there_is_anywhere(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--max-time", "inf"), "--max-time must be a number of seconds above 0"),
-        (("--max-time", "nan"), "--max-time must be a number of seconds above 0"),
-        (("--max-time", "-1"), "--max-time must be a number of seconds above 0"),
+        (("--max-time", "inf"), "--max-time': must be a finite number above 0"),
+        (("--max-time", "nan"), "--max-time': must be a finite number above 0"),
+        (("--max-time", "-1"), "--max-time': must be a finite number above 0"),
         (("--workers", "99999999999"), "--workers starts processes on this machine"),
         (("--error-cost", "yes>no:1e308,no>yes:1"), "costs must be numbers from 0 to 1e+100"),
     ],

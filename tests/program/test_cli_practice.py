@@ -198,7 +198,7 @@ def test_class_weights_are_an_axis(table):
         (("--threshold", "precision=2"), "precision=0.9 or recall=0.8"),
         (
             ("--metric", "matthews_corrcoef", "--positive", "churned"),
-            "--positive does not apply to scikit-learn's matthews_corrcoef",
+            "--positive is for metrics of one class",
         ),
     ],
 )

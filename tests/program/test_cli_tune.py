@@ -17,7 +17,7 @@ from sklearn.preprocessing import PolynomialFeatures
 from command_line import call, fine, messy, numbers, written
 from pegasos import SDCA, Pegasos, SweepCV
 from pegasos.kernels import Gaussian, Polynomial
-from pegasos.program.commands.tune import view
+from pegasos.program import views
 from pegasos.program.files import only_one
 from pegasos.program.modelfile import load
 from pegasos.program.records.codec import from_json
@@ -304,7 +304,7 @@ def test_time_that_is_up(table):
     assert found["choice"]["setting"]["kernel"] is None
     assert found["choice"]["value"] < 0.25
     assert found["errors"]["test"]["rows"] == 540
-    words = view.decision_words(from_json(TuneRecord, found, "").decision, 3, 2160, [])
+    words = views.decision_words(from_json(TuneRecord, found, "").decision, 3, 2160, [])
     assert any("the choice is that of the first stage" in line for line in words)
     assert any("trained on 400 of 2,160 training rows" in line for line in words)
 
@@ -467,10 +467,11 @@ def test_words_of_a_cell():
     )
     cell = CellRecord(0, Setting.of(pegasos), 0.1, 0.01, cost=1.0)
     assert (
-        view.cell_words(cell) == "pegasos linear, expanded to degree 2, λ = 0.01 (C = 1), 500 steps"
+        views.cell_words(cell)
+        == "pegasos linear, expanded to degree 2, λ = 0.01 (C = 1), 500 steps"
     )
     solved = CellRecord(0, Setting.of(SDCA(kernel="gaussian", lam=0.01)), 0.1, 0.01, cost=1.0)
-    assert view.cell_words(solved) == "sdca gaussian:1s, λ = 0.01 (C = 1)"
+    assert views.cell_words(solved) == "sdca gaussian:1s, λ = 0.01 (C = 1)"
 
 
 @pytest.mark.parametrize(
@@ -481,7 +482,7 @@ def test_words_of_a_cell():
     ],
 )
 def test_advice_names_the_option(change, words):
-    assert words in view.advice_words(Advice("lam", 0.5, change))
+    assert words in views.advice_words(Advice("lam", 0.5, change))
 
 
 def test_one_vs_one_is_tried_where_there_are_several_classes(tmp_path, monkeypatch):

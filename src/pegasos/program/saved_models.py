@@ -15,9 +15,8 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
-from pegasos.metrics import METRICS, Metric
 from pegasos.program.datasets import check_source, load_named, read_options
-from pegasos.program.errors import BadModel, NotAModel, UsageError
+from pegasos.program.errors import BadModel, NotAModel
 from pegasos.program.modelfile import Model, read_model
 from pegasos.program.records.models import ModelCard
 from pegasos.program.tables.column_roles import places_of
@@ -36,8 +35,8 @@ from pegasos.program.tables.named_sets import SETS
 from pegasos.program.tables.reading import stream
 from pegasos.program.tables.row_hashes import hash_rows, split_known
 from pegasos.program.tables.sampling import joined
-from pegasos.program.terminal import console, option_values
-from pegasos.program.terminal.options import JudgingOptions, ReadingOptions
+from pegasos.program.terminal import console
+from pegasos.program.terminal.options import ReadingOptions
 from pegasos.search.anatomy import anatomy
 
 Array = np.ndarray[Any, Any]
@@ -165,26 +164,6 @@ class SavedModel:
             weights = [float("nan" if each is None else each) for each in weights]
         checked = checked_weights(weights, reading.weight, data, lambda row: f"row {row + 1}")
         return replace(found, kept={}, weights=checked)
-
-    def metric(self, judging: JudgingOptions) -> Metric:
-        """Return the metric asked for, else that of the search, else the error."""
-        card, classes = self.card, self.model.classes
-        texts = label_texts(classes).tolist()
-        if judging == JudgingOptions() and card.metric in METRICS:
-            known = dict(zip(texts, classes.tolist(), strict=True))
-            with contextlib.suppress(KeyError, ValueError):  # a card written by Python may be wrong
-                costs = tuple((known[a], known[b], cost) for a, b, cost in card.costs)
-                positive = None if card.positive is None else known[card.positive]
-                return Metric(card.metric, positive, costs)
-        found = option_values.make_metric(judging, classes)
-        if found is None:
-            scorer = f"{judging.metric} is a scorer of scikit-learn, for tune only"
-            raise UsageError(f"--metric must be one of {', '.join(METRICS)}; {scorer}.")
-        try:
-            counts = [max(1, card.classes.get(text, 1)) for text in texts]
-            return found.settled(np.repeat(classes, counts))
-        except ValueError as error:
-            raise UsageError(f"--metric {found.name}: {error}") from None
 
     def known_rows(self, dataset: Dataset) -> Array | None:
         """Return which rows the model was trained on; None if the file has no hashes."""

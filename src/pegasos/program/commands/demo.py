@@ -57,9 +57,9 @@ def show(found: dict[str, dict[str, Any]]) -> None:
 
 def _tour(name: str, out: str) -> dict[str, Any]:
     from pegasos.program.commands.evaluate import command as evaluate
+    from pegasos.program.commands.tune.run import tune
     from pegasos.program.commands.tune.search import TuneJob
-    from pegasos.program.commands.tune.tuning import tune
-    from pegasos.program.commands.tune.view import show_tune
+    from pegasos.program.views import show_tune
 
     search = SearchOptions(models=_MODELS, force=True)
     options = (JudgingOptions(), LearningOptions(), ReadingOptions(), RunningOptions())

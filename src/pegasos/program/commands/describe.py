@@ -11,6 +11,7 @@ from pegasos.program.terminal.options import (
     Memory,
     ReadingOptions,
     RunningOptions,
+    above_zero,
     option,
 )
 
@@ -26,7 +27,8 @@ def command(
     data: Data,
     reading: ReadingOptions,
     outlier: Annotated[
-        float, option("Z", "A value with |z| >= Z is an outlier; z = (x - mean)/std.")
+        float,
+        option("Z", "Outliers have |z| >= Z, with z = (x - mean)/std.", callback=above_zero),
     ] = 3.0,
     memory: Memory = None,
     figures: Annotated[
@@ -51,11 +53,6 @@ def command(
     from pegasos.program.learning.streamed import StreamedTable
     from pegasos.program.tables.dataset import Outline
     from pegasos.program.tables.statistics import describe, describe_blocks
-    from pegasos.program.terminal import option_values
-
-    if not outlier > 0:
-        raise UsageError(f"--outlier must be above 0, got {outlier:g}.")
-    option_values.check_memory(memory)
 
     def read(labelled: bool) -> Description:
         found = load_or_outline(data, reading, memory, labelled=labelled, encoded=False)

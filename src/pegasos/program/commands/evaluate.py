@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from pegasos.metrics import LABELS, PROBABILITIES, Answers, Metric, measure_of
+from pegasos.metrics import LABELS, METRICS, PROBABILITIES, Answers, Metric, measure_of
+from pegasos.program.errors import UsageError
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import (
     Data,
@@ -57,10 +59,9 @@ def command(
     from pegasos.program.terminal import option_values
     from pegasos.search.estimates import measured
 
-    option_values.check_memory(memory)
     option_values.check_metric(judging)
     saved = SavedModel.open(model, memory)
-    metric = saved.metric(judging)
+    metric = metric_for(saved, judging)
     classes = label_texts(saved.model.classes).tolist()
     names = {text: code for code, text in enumerate(classes)}
     with console.working(f"predicting {data}"):
@@ -102,6 +103,32 @@ def command(
             for name, each in answers.items()
         },
     )
+
+
+def metric_for(saved: SavedModel, judging: JudgingOptions) -> Metric:
+    """Return the metric asked for, else that of the search, else the error."""
+    import numpy as np
+
+    from pegasos.program.tables.labels import label_texts
+    from pegasos.program.terminal import option_values
+
+    card, classes = saved.card, saved.model.classes
+    texts = label_texts(classes).tolist()
+    if judging == JudgingOptions() and card.metric in METRICS:
+        known = dict(zip(texts, classes.tolist(), strict=True))
+        with contextlib.suppress(KeyError, ValueError):  # a card written by Python may be wrong
+            costs = tuple((known[a], known[b], cost) for a, b, cost in card.costs)
+            positive = None if card.positive is None else known[card.positive]
+            return Metric(card.metric, positive, costs)
+    found = option_values.make_metric(judging, classes)
+    if found is None:
+        scorer = f"{judging.metric} is a scorer of scikit-learn, for tune only"
+        raise UsageError(f"--metric must be one of {', '.join(METRICS)}; {scorer}.")
+    try:
+        counts = [max(1, card.classes.get(text, 1)) for text in texts]
+        return found.settled(np.repeat(classes, counts))
+    except ValueError as error:
+        raise UsageError(f"--metric {found.name}: {error}") from None
 
 
 @dataclass(frozen=True)

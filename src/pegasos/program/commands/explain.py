@@ -62,6 +62,7 @@ def command(
     import numpy as np
 
     from pegasos.explaining import explain
+    from pegasos.program.commands.evaluate import metric_for
     from pegasos.program.pages import report
     from pegasos.program.saved_models import SavedModel
     from pegasos.program.tables.dataset import DATES, take
@@ -71,7 +72,7 @@ def command(
     if out is not None:
         outputs.check_file(out, model, data, what="a page")
     saved = SavedModel.open(model)
-    metric = saved.metric(judging)
+    metric = metric_for(saved, judging)
     dataset = saved.labelled_rows(data, reading)
     y, known = saved.classes_of(dataset), saved.known_rows(dataset)
     rows = np.arange(len(y)) if known is None else np.flatnonzero(~known)

@@ -51,11 +51,10 @@ def command(
     With --json each row is one line of JSON.
     """
     from pegasos.program.saved_models import SavedModel
-    from pegasos.program.terminal import option_values, outputs
+    from pegasos.program.terminal import outputs
 
     if what not in ("labels", "scores", "probabilities"):
         raise UsageError(f"--what must be labels, scores or probabilities, got {what!r}.")
-    option_values.check_memory(memory)
     if out != "-":
         outputs.check_file(out, model, data)
     saved = SavedModel.open(model, memory)

@@ -64,7 +64,7 @@ def command(
     from pegasos.program.terminal import option_values, outputs
 
     begin = time.perf_counter()
-    asked = option_values.single(option_values.check([model], learning, running.memory))
+    asked = option_values.single(option_values.check([model], learning))
     check_source(data)
     path = out or f"{stem(data)}.model"
     outputs.check_file(path, data, what="a model")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import math
 import os
 import shlex
-import shutil
 import sys
-import threading
-import time
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -79,10 +77,10 @@ def complain(text: object) -> None:
     _tell(f"{_styled('pegasos:', '31', sys.stderr)} {_safe(text)}")
 
 
-def _tell(text: str, end: str = "\n") -> None:
+def _tell(text: str) -> None:
     """Write to standard error; failures are ignored, so that no work is lost."""
     with contextlib.suppress(OSError):
-        print(text, end=end, file=sys.stderr, flush=True)
+        print(text, file=sys.stderr, flush=True)
 
 
 def abandon_output() -> None:
@@ -136,84 +134,63 @@ T = TypeVar("T", bound=Sized)
 class Progress:
     """Progress of one piece of work: counted parts, or the duality gap that a fit reports.
 
-    `counted` is the unit of the parts, or "passes" to count the reports of a fit; `total` is 0 if
-    it is unknown.
+    `update` receives a description, the finished work and its total as `rich.progress` takes them.
     """
 
+    what: str
     counted: str = ""
     total: int = 0
+    update: Callable[..., None] = lambda **_: None
     count: int = 0
-    gaps: list[tuple[float, float]] = field(default_factory=list)
+    first: float = 0.0
 
     def counting(self, parts: Iterable[T]) -> Iterator[T]:
         """Yield the parts, and count the length of each once it is processed."""
         for part in parts:
             yield part
             self.count += len(part)
+            of = f" of {self.total:,}" if self.total else ""
+            text = f"{self.what}: {self.count:,}{of} {self.counted}"
+            self.update(description=text, completed=self.count)
 
     def hear(self, gap: float, tol: float) -> None:
-        """Record a duality gap and its goal."""
-        self.gaps.append((gap, tol))
-
-    @property
-    def share(self) -> float:
-        """Finished share of the work; that of a fit assumes that its gap falls at a steady rate."""
-        if self.total:
-            return min(1.0, self.count / self.total)
-        gap, tol = self.gaps[-1] if self.gaps else (0.0, 0.0)
-        if not 0.0 < tol < gap < math.inf:
-            return 0.0
-        first = max(1.0, self.gaps[0][0])
-        return max(0.0, 1.0 - math.log(gap / tol) / math.log(first / tol))
-
-    def text(self, seconds: float) -> str:
-        """Return the progress after these seconds, with an estimate of the remaining time.
-
-        >>> Progress("rows", 2000, 500).text(3.0)
-        ' 3 s, 500 of 2,000 rows [###.........] about 9 s left'
-        >>> Progress("passes", gaps=[(1.0, 0.001), (0.1, 0.001)]).text(2.0)
-        ' 2 s, pass 2, gap 0.1 (goal 0.001) [####........] about 4 s left'
-        """
-        text = f" {seconds:.0f} s"
-        if self.count:
-            text += f", {self.count:,}{f' of {self.total:,}' * bool(self.total)} {self.counted}"
-        if self.gaps:
-            text += f", pass {len(self.gaps)}" * (self.counted == "passes")
-            text += ", gap {:.2g} (goal {:g})".format(*self.gaps[-1])
-        if (share := self.share) > 0:
-            filled = round(12 * share)
-            bar = f"{'#' * filled}{'.' * (12 - filled)}"
-            text += f" [{bar}] about {seconds * (1 / share - 1):.0f} s left"
-        return text
+        """Show a duality gap, as if it fell to its goal at a steady rate."""
+        if 0.0 < tol < gap < math.inf:
+            self.first = self.first or max(1.0, gap)
+            share = max(0.0, 1.0 - math.log(gap / tol) / math.log(self.first / tol))
+            text = f"{self.what}: gap {gap:.2g} (goal {tol:g})"
+            self.update(description=text, completed=share, total=1.0)
 
 
 @contextlib.contextmanager
 def working(what: str, counted: str = "", total: int = 0) -> Iterator[Progress]:
-    """Show a progress line on a terminal while the block runs, and yield the progress."""
-    progress = Progress(counted, total)
+    """Show a progress bar on a terminal while the block runs, and yield the progress."""
+    progress = Progress(_safe(what), counted, total)
     if state.quiet or not sys.stderr.isatty():
         yield progress
         return
+    from rich import progress as bars
+    from rich.console import Console
+
     from pegasos.engine.runtime.interruption import listening
 
-    begin, done = time.monotonic(), threading.Event()
-
-    def tick() -> None:
-        while not done.wait(0.5):
-            # A line that wraps could not be overwritten.
-            room = shutil.get_terminal_size().columns - 1
-            text = f" …{progress.text(time.monotonic() - begin)}"
-            _tell(f"\r\x1b[K{(_safe(what)[: max(10, room - len(text))] + text)[:room]}", end="")
-
-    thread = threading.Thread(target=tick, daemon=True)
-    thread.start()
-    try:
-        with listening(progress.hear):
-            yield progress
-    finally:
-        done.set()
-        thread.join()
-        _tell("\r\x1b[K", end="")
+    columns = (
+        bars.TextColumn("{task.description}", markup=False),
+        bars.BarColumn(),
+        bars.TimeElapsedColumn(),
+        bars.TimeRemainingColumn(),
+    )
+    shown = bars.Progress(
+        *columns,
+        console=Console(stderr=True),
+        refresh_per_second=2,
+        transient=True,
+        redirect_stdout=False,
+    )
+    with shown, listening(progress.hear):
+        task = shown.add_task(progress.what, total=total or None)
+        progress.update = functools.partial(shown.update, task)
+        yield progress
 
 
 def percent(share: float) -> str:

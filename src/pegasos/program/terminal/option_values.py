@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -11,19 +10,22 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.engine.runtime.memory import parse_bytes
 from pegasos.engine.walk.draws import SAMPLINGS
 from pegasos.learners.catalogue import MODELS, ONE_VS_ONE, ONE_VS_REST
 from pegasos.metrics import METRICS, Metric
 from pegasos.program.errors import UsageError
+from pegasos.program.pipelines import SCALES
 from pegasos.program.tables.labels import label_text, label_texts
-from pegasos.program.tables.messages import near
-from pegasos.program.terminal.grammar import parse_counts, parse_kernels, parse_numbers
+from pegasos.program.tables.messages import listed, near
+from pegasos.program.terminal.grammar import (
+    option_flag,
+    parse_counts,
+    parse_kernels,
+    parse_numbers,
+)
 from pegasos.program.terminal.options import JudgingOptions, LearningOptions
-from pegasos.program.terminal.reproduction import option_flag
 from pegasos.search.decisions import AIMS, WISHES, Aim
 
-_SCALES = ("auto", "none", "normalize", "standardize", "robust")
 _INTERCEPTS = {"yes": True, "no": False, "free": "free"}
 #: Scikit-learn scorers that equal one of our metrics, which have baselines and test estimates.
 _SCORERS = {
@@ -36,21 +38,9 @@ _SCORERS = {
 
 
 def grids(learning: LearningOptions, rows: int, classes: Any = None) -> dict[str, list[Any]]:
-    """Return the values of each given option.
+    """Return the values of each given setting, with λ for a C and this number of training rows.
 
-    Parameters
-    ----------
-    learning : LearningOptions
-        The options.
-    rows : int
-        Number of training rows, which relates C to λ.
-    classes : array-like, optional
-        Classes of the data. Before data are read there are none, and class weights are not checked.
-
-    Returns
-    -------
-    dict
-        Values by setting.
+    Without classes, as before data are read, names in class weights are not checked.
     """
     if learning.lam is not None and learning.cost is not None:
         raise UsageError("give --lam or --C, not both: C = 1/(λ m).")
@@ -58,13 +48,13 @@ def grids(learning: LearningOptions, rows: int, classes: Any = None) -> dict[str
         raise UsageError("give --n-iter (steps) or --epochs (passes), not both.")
     parsers: dict[str, Callable[[Any], list[Any]]] = {
         "kernel": parse_kernels,
-        "lam": lambda text: [_positive(value, "--lam") for value in parse_numbers(text, "--lam")],
+        "lam": lambda text: _positive_numbers(text, "--lam"),
         "n_iter": lambda text: parse_counts(text, "--n-iter"),
         "epochs": lambda text: parse_counts(text, "--epochs"),
         "average": lambda text: [_average(part) for part in text.split(",")],
         "class_weight": lambda text: _class_weights(text, classes),
         "batch_size": lambda size: [size],
-        "learning_rate": lambda rate: [_positive(rate, "--learning-rate")],
+        "learning_rate": lambda rate: [rate],
         "sampling": lambda name: [_one_of(name, SAMPLINGS, "--sampling")],
         "intercept": lambda name: [_INTERCEPTS[_one_of(name, _INTERCEPTS, "--intercept")]],
         "multiclass": lambda text: [
@@ -72,27 +62,22 @@ def grids(learning: LearningOptions, rows: int, classes: Any = None) -> dict[str
             for part in text.split(",")
         ],
         "projection": lambda flag: [flag],
-        "tol": lambda gap: [_positive(gap, "--tol")],
+        "tol": lambda gap: [gap],
     }
     given = {
         name: value
         for name, value in vars(learning).items()
-        if value is not None and value is not False and value != []
+        if not (value is None or value is False or value == [])
     }
     found = {name: parse(given[name]) for name, parse in parsers.items() if name in given}
     if learning.cost is not None:
-        costs = [_positive(value, "--C") for value in parse_numbers(learning.cost, "--C")]
-        found["lam"] = [_positive(1 / (cost * rows), "λ = 1/(C m)") for cost in costs]
+        strengths = [1 / (cost * rows) for cost in _positive_numbers(learning.cost, "--C")]
+        found["lam"] = [_positive(each, "λ = 1/(C m)") for each in strengths]
     return found
 
 
-def check(
-    models: Sequence[str], learning: LearningOptions, memory: str | None
-) -> dict[str, list[Any]]:
-    """Validate the options before data are read, and return their values.
-
-    λ is computed from C for a single row.
-    """
+def check(models: Sequence[str], learning: LearningOptions) -> dict[str, list[Any]]:
+    """Validate the options before data are read, and return their values, with λ for one row."""
     given = grids(learning, rows=1)
     for model in models:
         if model == "logistic":
@@ -103,18 +88,21 @@ def check(
         if model not in MODELS:
             known = f"there are {', '.join(MODELS)} (see `pegasos models`)"
             raise UsageError(f"there is no model {model!r}; {known}.{near(model, MODELS)}")
-    refuse_unknown(models, given)
+    ignored_settings(models, given)
     for model in models:
-        _check_values(model, given)
+        declaration = MODELS[model][0]
+        for name, values in declaration.translations.items():
+            for value in given.get(name, []):
+                _one_of(value, values, f"{option_flag(name)} of {model}")
+        if "free" in given.get("intercept", []) and not declaration.free_intercept:
+            able = ", ".join(name for name, (each, _) in MODELS.items() if each.free_intercept)
+            raise UsageError(f"--intercept free is for {able}; {model} takes yes or no.")
     landmarks = parse_landmarks(learning.landmarks)
     if landmarks != [None] and None in given.get("kernel", []):
         raise UsageError(
             "--landmarks approximates a kernel, such as --kernel gaussian, not linear."
         )
-    _one_of(learning.scale, _SCALES, "--scale")
-    if learning.drop_outliers is not None:
-        _positive(learning.drop_outliers, "--drop-outliers")
-    check_memory(memory)
+    _one_of(learning.scale, ("auto", *SCALES), "--scale")
     return {**given, "expand": parse_expand(learning.expand), "landmarks": landmarks}
 
 
@@ -129,47 +117,20 @@ def single(values: dict[str, list[Any]]) -> dict[str, Any]:
     return {name: each[0] for name, each in values.items()}
 
 
-def refuse_unknown(models: Sequence[str], values: dict[str, Any]) -> list[str]:
-    """Raise UsageError for a setting that none of the models has.
-
-    Returns
-    -------
-    list of str
-        Notes on settings that only some of the models have.
-    """
+def ignored_settings(models: Sequence[str], values: dict[str, Any]) -> list[str]:
+    """Return notes on settings that some of the models lack; refuse those that all of them lack."""
     notes = []
     for name in values:
-        having = [model for model in models if name in MODELS[model][0].options]
-        if models and not having:
-            able = ", ".join(each for each in MODELS if name in MODELS[each][0].options)
+        able = [each for each in MODELS if name in MODELS[each][0].options]
+        without = [model for model in models if model not in able]
+        if models and len(without) == len(models):
             raise UsageError(
                 f"{option_flag(name)} does not apply to {', '.join(models)}; "
-                f"it is for {able} (choose with -m)."
+                f"it is for {', '.join(able)} (choose with -m)."
             )
-        without = [model for model in models if model not in having]
         if without:
             notes.append(f"{option_flag(name)} is ignored by {', '.join(without)}.")
     return notes
-
-
-def _check_values(model: str, values: dict[str, list[Any]]) -> None:
-    """Raise UsageError for a value that a model does not take."""
-    declaration = MODELS[model][0]
-    for name, known in declaration.translations.items():
-        for value in values.get(name, []):
-            _one_of(value, known, f"{option_flag(name)} of {model}")
-    if "free" in values.get("intercept", []) and not declaration.free_intercept:
-        able = ", ".join(name for name, (each, _) in MODELS.items() if each.free_intercept)
-        raise UsageError(f"--intercept free is for {able}; {model} takes yes or no.")
-
-
-def check_memory(memory: str | None) -> None:
-    """Raise UsageError if --memory is not a size."""
-    try:
-        parse_bytes(1 if memory is None else memory)
-    except ValueError:
-        message = f"--memory must be a size such as 2GB or 512MiB, got {memory!r}."
-        raise UsageError(message) from None
 
 
 def parse_expand(text: str | None) -> list[int | None]:
@@ -194,18 +155,14 @@ def parse_class_weight(text: str, classes: Any) -> Any:
         if not separator or name not in known:
             raise UsageError(
                 f"{part!r} in --class-weight: write balanced, or CLASS=WEIGHT,... "
-                f"with classes {_first_ten(known)}."
+                f"with classes {listed(known, 10)}."
             )
-        weight = parse_numbers(value, "--class-weight")[0]
-        weights[known[name]] = _positive(weight, "--class-weight")
+        weights[known[name]] = _positive_numbers(value, "--class-weight")[0]
     return weights
 
 
 def _class_weights(text: str, classes: Any) -> list[Any]:
-    """Parse "none" and "balanced", or one table of weights.
-
-    Before data are read there are no classes, and the text is returned.
-    """
+    """Parse "none" and "balanced", or one table of weights if classes are known."""
     parts = text.split(",")
     if all(part in ("none", "balanced") for part in parts):
         return list(dict.fromkeys(None if part == "none" else part for part in parts))
@@ -216,6 +173,10 @@ def _positive(value: float, option: str) -> float:
     if not 0 < value < math.inf:
         raise UsageError(f"{option} must be a finite number above 0, got {value:g}.")
     return value
+
+
+def _positive_numbers(text: str, option: str) -> list[float]:
+    return [_positive(value, option) for value in parse_numbers(text, option)]
 
 
 def _average(text: str) -> bool | float:
@@ -234,17 +195,13 @@ def _one_of(name: str, known: Any, option: str) -> str:
     return name
 
 
-def _first_ten(names: Any) -> str:
-    return ", ".join(itertools.islice(names, 10)) + (" ..." if len(names) > 10 else "")
-
-
 # -- metrics and thresholds -----------------------------------------------------------------------
 
 
 def check_metric(judging: JudgingOptions, threshold: str | None = None) -> str:
     """Validate metric and --threshold before data are read, and return the metric's name."""
     if threshold is not None:
-        _wish(threshold)
+        _parse_aim(threshold)
     name = judging.metric or ("cost" if judging.costs else "error")
     name = _SCORERS.get(name, name)
     if judging.costs is not None and name != "cost":
@@ -253,24 +210,19 @@ def check_metric(judging: JudgingOptions, threshold: str | None = None) -> str:
         raise UsageError(
             "--metric cost needs --error-cost 'true>predicted:cost,...' or a CSV file of costs."
         )
-    if name in METRICS:
-        if judging.positive is not None and not METRICS[name].one_class and threshold is None:
-            able = ", ".join(each for each, kind in METRICS.items() if kind.one_class)
-            raise UsageError(f"--positive is for metrics of one class ({able}), not for {name}.")
-        return name
-    from sklearn.metrics import get_scorer_names
+    if name not in METRICS:
+        from sklearn.metrics import get_scorer_names
 
-    if name not in get_scorer_names():
-        hint = near(name, [*METRICS, *get_scorer_names()])
-        raise UsageError(
-            f"--metric {name!r} is neither one of {', '.join(METRICS)} "
-            f"nor a scorer of scikit-learn.{hint}"
-        )
-    if judging.positive is not None:
-        raise UsageError(
-            f"--positive does not apply to scikit-learn's {name}: "
-            "use f1, roc-auc or average-precision."
-        )
+        if name not in get_scorer_names():
+            hint = near(name, [*METRICS, *get_scorer_names()])
+            raise UsageError(
+                f"--metric {name!r} is neither one of {', '.join(METRICS)} "
+                f"nor a scorer of scikit-learn.{hint}"
+            )
+    one_class = name in METRICS and (METRICS[name].one_class or threshold is not None)
+    if judging.positive is not None and not one_class:
+        able = ", ".join(each for each, kind in METRICS.items() if kind.one_class)
+        raise UsageError(f"--positive is for metrics of one class ({able}), not for {name}.")
     return name
 
 
@@ -279,15 +231,15 @@ def make_metric(
 ) -> Metric | None:
     """Return the metric for a table with these classes; None for a scorer of scikit-learn."""
     name = check_metric(judging, threshold)
-    known = dict(zip(label_texts(classes).tolist(), np.asarray(classes).tolist(), strict=True))
     if name not in METRICS:
         return None
+    known = dict(zip(label_texts(classes).tolist(), np.asarray(classes).tolist(), strict=True))
 
     def label(text: str, option: str) -> Any:
         found = label_text(text)
         if found not in known:
             raise UsageError(
-                f"{option}: there is no class {text!r}; there are {_first_ten(known)}."
+                f"{option}: there is no class {text!r}; there are {listed(known, 10)}."
                 f"{near(found, list(known))}"
             )
         return known[found]
@@ -302,7 +254,7 @@ def make_metric(
 
 def make_aim(threshold: str, judging: JudgingOptions, y: Any) -> Aim:
     """Return the criterion for choosing a threshold, for a table with these labels."""
-    name, least = _wish(threshold)
+    name, least = _parse_aim(threshold)
     classes = np.unique(y)
     if len(classes) != 2:
         raise UsageError(f"--threshold is for two classes, and there are {len(classes)}.")
@@ -316,7 +268,7 @@ def make_aim(threshold: str, judging: JudgingOptions, y: Any) -> Aim:
     return Aim(replace(metric, positive=positive))
 
 
-def _wish(threshold: str) -> tuple[str, float]:
+def _parse_aim(threshold: str) -> tuple[str, float]:
     """Parse --threshold: a metric, or a minimum precision or recall."""
     name, sign, value = threshold.partition("=")
     if name in AIMS and not sign:
@@ -341,26 +293,26 @@ def parse_costs(text: str) -> list[tuple[str, str, float]]:
     )
     if ">" in text:
         pairs = [part.rpartition(":") for part in text.split(",")]
-        lines = [
-            [*(each.strip() for each in pair.partition(">")[::2]), cost] for pair, _, cost in pairs
-        ]
+        lines = [[*pair.partition(">")[::2], cost] for pair, _, cost in pairs]
     else:
         try:
             with open(text, encoding="utf-8-sig", newline="") as file:
-                lines = [[cell.strip() for cell in line] for line in csv.reader(file) if line]
+                lines = [line for line in csv.reader(file) if line]
         except OSError as error:
             raise UsageError(f"--error-cost {text!r}: {error.strerror or error}; {form}.") from None
-        lines = lines[1:] if lines and lines[0][:1] == ["true"] else lines
+        lines = lines[1:] if lines and lines[0][0].strip() == "true" else lines
     found = []
     for line in lines:
-        if len(line) != 3 or not all(line):
-            raise UsageError(f"{','.join(line)!r} in --error-cost: {form}.")
-        found.append((line[0], line[1], parse_numbers(line[2], "--error-cost")[0]))
-        if found[-1][2] < 0 or line[0] == line[1]:
+        cells = [cell.strip() for cell in line]
+        if len(cells) != 3 or not all(cells):
+            raise UsageError(f"{','.join(cells)!r} in --error-cost: {form}.")
+        true, predicted, cost = cells[0], cells[1], parse_numbers(cells[2], "--error-cost")[0]
+        if cost < 0 or true == predicted:
             raise UsageError(
-                f"{','.join(line)!r} in --error-cost: a cost must be >= 0, "
+                f"{','.join(cells)!r} in --error-cost: a cost must be >= 0, "
                 "and correct predictions cost nothing."
             )
+        found.append((true, predicted, cost))
     if not found:
         raise UsageError(f"--error-cost {text!r} lists no costs; {form}.")
     return found

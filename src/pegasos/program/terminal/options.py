@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import inspect
 import logging
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, get_type_hints
@@ -19,7 +20,6 @@ import typer
 from pegasos.learners.catalogue import MODELS
 from pegasos.metrics import METRICS
 from pegasos.program.terminal import console
-from pegasos.program.terminal.grammar import KERNEL_GRAMMAR
 
 #: Section of the options that most people need; `--help` lists it first.
 COMMON = "Options"
@@ -28,6 +28,8 @@ SECTIONS = (COMMON, "Data", "Model", "Search", "Resources", "Output")
 
 #: Number of parameters up to which the help of a command has no sections.
 _FEW = 10
+
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 #: Names of options elsewhere, or of earlier versions, and what to type instead.
 HINTS = {
@@ -48,6 +50,12 @@ HINTS = {
     "--balanced": "--class-weight balanced",
     "-C": "--C C",
 }
+
+
+KERNEL_GRAMMAR = """\
+linear, gaussian, polynomial, ... (see `pegasos models`), as NAME[:VALUES][:PARAMETER=VALUE].
+VALUES are a,b,c or lo:hi:count (logarithmic). gaussian:V has the variance V; gaussian:2s has
+twice the data's scale. Separate several kernels by commas, or repeat the option."""
 
 
 def option(
@@ -73,6 +81,29 @@ def choice(
     return field(default=default, metadata=metadata)
 
 
+def flag(text: str, *names: str, default: bool = False) -> Any:
+    """Return the field of a switch; it has no opposite unless the names have one."""
+    return choice(None, text, *names, default=default)
+
+
+def above_zero(value: float | None) -> float | None:
+    """Refuse a value of an option that is not a finite number above 0."""
+    if value is not None and not 0 < value < math.inf:
+        raise typer.BadParameter(f"must be a finite number above 0, got {value:g}.")
+    return value
+
+
+def _size(text: str | None) -> str | None:
+    """Refuse a text that is not a size in bytes."""
+    from pegasos.engine.runtime.memory import parse_bytes
+
+    try:
+        parse_bytes(1 if text is None else text)
+    except ValueError:
+        raise typer.BadParameter(f"must be a size such as 2GB or 512MiB, got {text!r}.") from None
+    return text
+
+
 Data = Annotated[
     str,
     typer.Argument(metavar="DATA", help="File, folder, quoted pattern, - (stdin), or named set."),
@@ -82,10 +113,12 @@ _MEMORY = (
     "Memory limit such as 2GB; larger tables are read in passes. Default: half of the machine's "
     "memory."
 )
-Memory = Annotated[str | None, option("SIZE", _MEMORY, panel="Resources")]
+Memory = Annotated[str | None, option("SIZE", _MEMORY, panel="Resources", callback=_size)]
 MODEL_NAMES = ", ".join(MODELS)
 _SEED, _LAST_SEED = "Seed of random choices.", 2**32 - 1
 Seed = Annotated[int, option("N", _SEED, panel="Resources", min=0, max=_LAST_SEED)]
+_JOBS = "Number of threads; results do not depend on it."
+Jobs = Annotated[int | None, option("N", _JOBS, panel="Resources", min=1)]
 
 
 def _of(setting: str, text: str) -> str:
@@ -117,19 +150,13 @@ class ReadingOptions:
     number: list[str] = choice(
         "COLUMN", "Keep a likely ID or a date column as numbers; repeatable.", several=True
     )
-    pool: bool = choice(
-        None, "Use all rows alike, without the file's own test group.", "--pool", default=False
-    )
-    strict: bool = choice(
-        None, "Refuse missing values, missing labels and text columns.", "--strict", default=False
-    )
+    pool: bool = flag("Use all rows alike, without the file's own test group.")
+    strict: bool = flag("Refuse missing values, missing labels and text columns.")
     encoding: str | None = choice("NAME", "Encoding of a text file. Default: UTF-8.")
     format: str | None = choice(
         "NAME", "csv, parquet, svmlight, hdf5 or npz. Default: detected from the content."
     )
-    fetch: bool = choice(
-        None, "Download the named set usps from OpenML once.", "--fetch", default=False
-    )
+    fetch: bool = flag("Download the named set usps from OpenML once.")
 
 
 @dataclass(frozen=True)
@@ -148,7 +175,9 @@ class LearningOptions:
         _of("average", "Use the last vector, the mean of all, or of the last share of steps"),
     )
     batch_size: int | None = choice("K", _of("batch_size", "Rows per step"), min=1)
-    learning_rate: float | None = choice("η", _of("learning_rate", "Step size"))
+    learning_rate: float | None = choice(
+        "η", _of("learning_rate", "Step size"), callback=above_zero
+    )
     sampling: str | None = choice(
         "NAME", _of("sampling", "Draw rows by permutation, fixed-permutation, uniform or in-order")
     )
@@ -158,13 +187,10 @@ class LearningOptions:
     multiclass: str | None = choice(
         "NAME", _of("multiclass", "Train one-vs-rest or one-vs-one predictors")
     )
-    projection: bool = choice(
-        None,
-        _of("projection", "Project w to |w| <= 1/sqrt(λ) after each step"),
-        "--projection",
-        default=False,
+    projection: bool = flag(_of("projection", "Project w to |w| <= 1/sqrt(λ) after each step"))
+    tol: float | None = choice(
+        "GAP", _of("tol", "Stop at this relative duality gap"), callback=above_zero
     )
-    tol: float | None = choice("GAP", _of("tol", "Stop at this relative duality gap"))
     class_weight: str | None = choice(
         "none|balanced|A=1,B=5", "Weight classes; `tune` also compares none,balanced."
     )
@@ -180,7 +206,7 @@ class LearningOptions:
         show_default=False,
     )
     drop_outliers: float | None = choice(
-        "Z", "Exclude training rows that have a feature with |z| >= Z."
+        "Z", "Exclude training rows that have a feature with |z| >= Z.", callback=above_zero
     )
 
 
@@ -198,7 +224,7 @@ class RunningOptions:
         panel=COMMON,
     )
     seed: int = choice("N", _SEED, default=0, min=0, max=_LAST_SEED)
-    memory: str | None = choice("SIZE", _MEMORY)
+    memory: str | None = choice("SIZE", _MEMORY, callback=_size)
 
 
 @dataclass(frozen=True)
@@ -271,8 +297,7 @@ class SearchOptions:
         "Choose the threshold of two classes for f1, balanced-error or cost, or for a minimum: "
         "precision=0.9, recall=0.8.",
     )
-    refit_all: bool = choice(
-        None,
+    refit_all: bool = flag(
         "Refit the choice on all rows after its test error is measured.",
         "--refit-all/--no-refit-all",
         default=True,
@@ -281,20 +306,17 @@ class SearchOptions:
         "ROWS", "Rows to search on if the table exceeds --memory. Default: at most 20,000.", min=100
     )
     max_time: float | None = choice(
-        "SECONDS", "Time limit; the best model found by then is kept.", panel=COMMON
+        "SECONDS",
+        "Time limit; the best model found by then is kept.",
+        panel=COMMON,
+        callback=above_zero,
     )
-    jobs: int | None = choice(
-        "N", "Number of threads; results do not depend on it.", min=1, panel="Resources"
-    )
+    jobs: int | None = choice("N", _JOBS, min=1, panel="Resources")
     out: str | None = choice(
         "DIR", "Folder of the run. Default: runs/ + DATA's name.", "--out", "-o", panel=COMMON
     )
-    page: bool = choice(
-        None, "Write the page DIR/report.html.", "--page/--no-page", default=True, panel="Output"
-    )
-    force: bool = choice(
-        None, "Replace a finished run in the folder.", "--force", default=False, panel="Output"
-    )
+    page: bool = flag("Write the page DIR/report.html.", "--page/--no-page", default=True)
+    force: bool = flag("Replace a finished run in the folder.")
 
 
 @dataclass(frozen=True)
@@ -303,9 +325,9 @@ class OutputOptions:
 
     panel: ClassVar[str] = "Output"
 
-    as_json: bool = choice(None, "Print the result as JSON.", "--json", default=False)
-    quiet: bool = choice(None, "Print results and errors only.", "--quiet", "-q", default=False)
-    debug: bool = choice(None, "Show the traceback of an error.", "--debug", default=False)
+    as_json: bool = flag("Print the result as JSON.", "--json")
+    quiet: bool = flag("Print results and errors only.", "--quiet", "-q")
+    debug: bool = flag("Show the traceback of an error.")
 
     def begin(self) -> None:
         """Apply the options to the console and to the messages of the library."""
@@ -318,16 +340,13 @@ def expanded(command: Callable[..., Any]) -> Callable[..., Any]:
     """Return a command for typer: options are single parameters, those for output are added."""
     command.__annotations__.pop("return", None)  # records are heavy to import
     hints = get_type_hints(command, include_extras=True)
-    classes: dict[str, Any] = {
-        name: kind for name, kind in hints.items() if dataclasses.is_dataclass(kind)
-    }
+    classes = {name: kind for name, kind in hints.items() if dataclasses.is_dataclass(kind)}
     parameters = []
     for name, parameter in inspect.signature(command).parameters.items():
         if name in classes:
             parameters += _parameters(classes[name])
         else:
-            each = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name])
-            parameters.append(each)
+            parameters.append(parameter.replace(kind=_KEYWORD, annotation=hints[name]))
     parameters += _parameters(OutputOptions)
 
     @functools.wraps(command)
@@ -349,14 +368,12 @@ def _parameters(kind: Any) -> list[inspect.Parameter]:
     found, hints = [], get_type_hints(kind)
     for each in dataclasses.fields(kind):
         info = each.metadata["option"]
-        info.rich_help_panel = info.rich_help_panel or getattr(kind, "panel", COMMON)
+        info.rich_help_panel = info.rich_help_panel or kind.panel
+        if hints[each.name] is bool and not info.param_decls:
+            info.param_decls = (f"--{each.name}",)  # else typer adds --no-NAME
         default = [] if each.default is dataclasses.MISSING else each.default
         annotation: Any = Annotated[hints[each.name], info]
-        found.append(
-            inspect.Parameter(
-                each.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
-            )
-        )
+        found.append(inspect.Parameter(each.name, _KEYWORD, default=default, annotation=annotation))
     return found
 
 

@@ -7,18 +7,16 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from pegasos.engine.kernels.base import DistanceKernel, Kernel
-from pegasos.engine.kernels.standard import KERNELS, as_kernel
+from pegasos.engine.kernels.base import Kernel
+from pegasos.engine.kernels.standard import as_kernel
 from pegasos.learners.catalogue import MODELS
+from pegasos.program.terminal.grammar import kernel_option, option_flag, value_option
 from pegasos.search.settings import FrozenDict, Opaque, Part, Setting
 
+#: Parameters of Nyström features that have an option.
+_NYSTROEM = {"kernel", "landmarks", "random_state"}
 #: Scalers that have an option.
 _SCALERS = {"StandardScaler": "standardize", "MinMaxScaler": "normalize", "RobustScaler": "robust"}
-
-
-def option_flag(setting: str) -> str:
-    """Return the option of a setting."""
-    return f"--{setting.replace('_', '-')}"
 
 
 def command_line(
@@ -40,11 +38,11 @@ def command_line(
         return None
     parts = ["pegasos", "train", source or "DATA", "-m", setting.model]
     parts += [] if kernel == "linear" else ["--kernel", kernel]
-    parts += [] if setting.C is None else ["--C", _value(setting.C)]
+    parts += [] if setting.C is None else ["--C", value_option(setting.C)]
     for parameter, value in values.items():
         name = names[parameter]
         translated = setting.declaration.translations.get(name, {})
-        texts = [text for text, each in translated.items() if each == value] or [_value(value)]
+        texts = [text for text, each in translated.items() if each == value] or [_text(value)]
         parts += [option_flag(name), *([] if name == "projection" else texts)]
     return shlex.join(
         [*parts, *prepared, *options, *([] if seed is None else ["--seed", str(seed)])]
@@ -73,37 +71,11 @@ def next_commands(model: str, source: str | None, again: str | None = None) -> l
     ]
 
 
-def kernel_option(kernel: Any) -> str | None:
-    """Return a kernel as a value of --kernel; None if no value expresses it.
-
-    >>> from pegasos.kernels import Gaussian, Polynomial
-    >>> kernel_option(Gaussian(2.0)), kernel_option(Polynomial(3, coef0=5.0)), kernel_option(None)
-    ('gaussian:2', 'polynomial:3:coef0=5', 'linear')
-    """
-    if kernel is None:
-        return "linear"
-    if not isinstance(kernel, Kernel) or KERNELS.get(kernel.name) is not type(kernel):
-        return None
-    params, fresh = kernel.get_params(), type(kernel)().get_params()
-    texts = [kernel.name]
-    if kernel.main is not None:
-        relative = isinstance(kernel, DistanceKernel) and kernel.factor is not None
-        texts.append(f"{kernel.factor:.12g}s" if relative else _value(params.pop(kernel.main)))  # type: ignore[attr-defined]
-        params.pop(kernel.main, None)
-    return ":".join(
-        [
-            *texts,
-            *(f"{name}={_value(value)}" for name, value in params.items() if value != fresh[name]),
-        ]
-    )
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
+def _text(value: Any) -> str:
+    """Return the value of a setting as its option takes it; class weights as A=1,B=5."""
     if isinstance(value, FrozenDict):
-        return ",".join(f"{name}={_value(each)}" for name, each in value.pairs)
-    return f"{value:.12g}" if isinstance(value, float) else str(value)
+        return ",".join(f"{name}={value_option(each)}" for name, each in value.pairs)
+    return value_option(value)
 
 
 def _preparation(setting: Setting) -> list[str] | None:
@@ -114,14 +86,10 @@ def _preparation(setting: Setting) -> list[str] | None:
             continue  # encodes categories and missing values, or scales
         if part.name == "PolynomialFeatures" and part.get("include_bias", True) is False:
             rest += ["--expand", str(part.get("degree", 2))]
-        elif part.name == "Nystroem" and {name for name, _ in part.params} <= {
-            "kernel",
-            "landmarks",
-            "random_state",
-        }:
+        elif part.name == "Nystroem" and set(dict(part.params)) <= _NYSTROEM:
             rest += ["--landmarks", str(_of_nystroem(part, "landmarks"))]
         elif part.name == "DropOutliers":
-            rest += ["--drop-outliers", _value(part.get("threshold", 3.0))]
+            rest += ["--drop-outliers", value_option(part.get("threshold", 3.0))]
         else:
             return None
     return ["--scale", scale_of(setting), *rest]

@@ -53,8 +53,8 @@ def command(
     A table that exceeds --memory is searched on a sample of its rows; the choice is then trained
     on all training rows. With --cluster or --workers, Dask workers evaluate folds and kernels.
     """
+    from pegasos.program.commands.tune.run import tune
     from pegasos.program.commands.tune.search import TuneJob
-    from pegasos.program.commands.tune.tuning import tune
     from pegasos.program.datasets import stem
 
     folder = options.out or f"runs/{stem(data)}"
@@ -71,10 +71,10 @@ def json_of(found: TuneRecord) -> dict[str, Any]:
 
 def show(found: TuneRecord) -> None:
     """Print the result and the next commands."""
-    from pegasos.program.commands.tune.view import show_tune
     from pegasos.program.pages.wording import loses_rare_classes
     from pegasos.program.records.runs import OUT_OF_FOLD
     from pegasos.program.terminal.reproduction import next_commands
+    from pegasos.program.views import show_tune
 
     show_tune(found)
     lost = loses_rare_classes(

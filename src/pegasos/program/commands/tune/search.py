@@ -213,7 +213,7 @@ def _request(
     learned: int,
 ) -> GridRequest:
     values = option_values.grids(learning, learned, np.unique(rows.labels))
-    for note in option_values.refuse_unknown(models, values):
+    for note in option_values.ignored_settings(models, values):
         console.say(f"note: {note}")
     for name, each in weights_to_try(metric, models, rows.labels).items():
         values.setdefault(name, each)

@@ -1,30 +1,51 @@
-"""The work of `tune`: the search, the decision, the model of all rows, and the files of the run."""
+"""A run of `tune`: the search, the decision, the model of all rows, and the files of the run."""
 
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pegasos.program.commands.tune.files import write_run
+from pegasos.nystroem import Nystroem
 from pegasos.program.commands.tune.search import TuneJob, explore
 from pegasos.program.errors import UsageError
-from pegasos.program.files import only_one
+from pegasos.program.files import as_csv, only_one, write_text
 from pegasos.program.grids import SEARCH_ROWS
 from pegasos.program.learning import open_table
 from pegasos.program.learning.clusters import check_cluster, cluster_of
 from pegasos.program.learning.tables import Choice, Cluster, Learned, TrainingTable
+from pegasos.program.pages.sweep_page import search_page
+from pegasos.program.pages.wording import whole_words
 from pegasos.program.pipelines import chosen_scale, scale_words
+from pegasos.program.records.codec import save
 from pegasos.program.records.decisions import CalibrationRecord, calibration_record
-from pegasos.program.records.runs import Decision, TuneRecord, cell_records, out_of_fold
+from pegasos.program.records.runs import (
+    CellRecord,
+    Decision,
+    TuneRecord,
+    cell_records,
+    out_of_fold,
+)
+from pegasos.program.tables.dataset import Array
 from pegasos.program.tables.labels import label_text
 from pegasos.program.tables.leaks import leaks
 from pegasos.program.terminal import console, option_values, outputs
-from pegasos.program.terminal.reproduction import scale_of
+from pegasos.program.terminal.options import ReadingOptions
+from pegasos.program.terminal.reproduction import (
+    effective_kernel,
+    expansion_degree,
+    landmarks_of,
+    scale_of,
+)
 from pegasos.search.decisions import Aim, Threshold
 
-#: Longest time for a search: clocks and locks can count it.
+#: Longest time for a search, in seconds: clocks and locks can count it.
 _MOST_SECONDS = 1e9
+#: Seconds of a search from which the page's map may take some, too.
+_MAP_SECONDS = 10.0
+#: Test rows on which the page explains the choice.
+_EXPLAINED_ROWS = 1000
 
 
 def tune(job: TuneJob) -> TuneRecord:
@@ -32,7 +53,7 @@ def tune(job: TuneJob) -> TuneRecord:
     begin, until = time.perf_counter(), None
     _check(job)
     if job.options.max_time is not None:
-        until = time.monotonic() + job.options.max_time
+        until = time.monotonic() + min(job.options.max_time, _MOST_SECONDS)
     with cluster_of(job.where, job.running.memory) as cluster:
         return _tune(job, begin, until, cluster)
 
@@ -58,7 +79,7 @@ def _tune(job: TuneJob, begin: float, until: float | None, cluster: Cluster | No
         learned = table.finish(choice)
         record = _make_record(job, table, choice, learned, begin, calibration, threshold)
         table.save(learned, record.model, **_card_facts(record, choice))
-        write_run(job, record, choice, table, positions)
+        _write_run(job, record, choice, table, positions)
     return record
 
 
@@ -70,12 +91,9 @@ def _check(job: TuneJob) -> None:
             "or give another folder with -o."
         )
     outputs.check_folder(job.folder)
-    option_values.check(job.options.models, job.learning, job.running.memory)
+    option_values.check(job.options.models, job.learning)
     option_values.check_metric(job.judging, job.options.threshold)
     check_cluster(job.where)
-    if job.options.max_time is not None and not 0 < job.options.max_time <= _MOST_SECONDS:
-        limits = f"a number of seconds above 0, at most {_MOST_SECONDS:g}"
-        raise UsageError(f"--max-time must be {limits}; got {job.options.max_time:g}.")
 
 
 def _decide(search: Any, aim: Aim | None) -> tuple[CalibrationRecord | None, Threshold | None]:
@@ -159,3 +177,69 @@ def _card_facts(record: TuneRecord, choice: Choice) -> dict[str, Any]:
         "costs": [(label_text(true), label_text(said), cost) for true, said, cost in costs],
         "refitted_rows": record.decision.saved_rows if record.decision.refitted else None,
     }
+
+
+def _write_run(
+    job: TuneJob, record: TuneRecord, choice: Choice, table: TrainingTable, positions: Array
+) -> None:
+    """Write summary.json, results.csv and the page; `positions` are those of the search rows."""
+    folder = Path(record.folder)
+    save(folder / "summary.json", record)
+    lines = [_line(cell, record) for cell in record.cells]
+    write_text(folder / "results.csv", as_csv(lines))
+    if not job.options.page:
+        return
+    rows = choice.rows
+    rows = replace(rows, notes=[*whole_words(record.whole, record.training_rows), *rows.notes])
+    size = job.running.test_size
+    options = _as_arguments(job.reading) + ([] if size is None else ["--test-size", f"{size:g}"])
+    with console.working("writing the page"):
+        # t-SNE takes seconds: after a shorter search the map shows principal components.
+        page = search_page(
+            record,
+            choice.search,
+            rows,
+            options=options,
+            positions=positions,
+            tsne=choice.search.time_ > _MAP_SECONDS,
+            test=table.test_sample(_EXPLAINED_ROWS),
+        )
+        page.save_json(folder)
+        page.write(folder)
+
+
+def _as_arguments(reading: ReadingOptions) -> list[str]:
+    """Return the options that read a file as arguments of a command line.
+
+    >>> _as_arguments(ReadingOptions(label="kind", drop=["id", "name"], strict=True))
+    ['--label', 'kind', '--drop', 'id', '--drop', 'name', '--strict']
+    """
+    arguments: list[str] = []
+    for name, value in vars(reading).items():
+        if value is True:
+            arguments.append(f"--{name}")
+        elif value is not None and value is not False:
+            values = value if isinstance(value, list) else [value]
+            arguments += [part for each in values for part in (f"--{name}", str(each))]
+    return arguments
+
+
+def _line(cell: CellRecord, record: TuneRecord) -> dict[str, Any]:
+    """Return a line of results.csv, with the kernel as --kernel takes it."""
+    setting, measure = cell.setting, record.measure.name
+    line = {"cell": cell.number, "model": setting.model, "kernel": effective_kernel(setting)}
+    if (part := landmarks_of(setting)) is not None:
+        line["landmarks"] = part.get("landmarks", Nystroem().landmarks)
+    line |= {"expand": expansion_degree(setting), "lam": setting.lam, "C": cell.cost}
+    if setting.stop is not None:
+        line[setting.stop.name] = setting.stop.count
+    line |= {name: each for name, each in setting.options if isinstance(each, str | float | int)}
+    line |= {
+        measure: cell.value,
+        "deviation": cell.deviation,
+        "folds": sum(fold is not None for fold in cell.folds),
+        "support_vectors": cell.support_vectors,
+        "gap": cell.gap,
+        "stage": cell.stage,
+    }
+    return line if cell.first is None else line | {f"first_{measure}": cell.first}
