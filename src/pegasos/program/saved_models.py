@@ -15,10 +15,12 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
+from pegasos.learners.catalogue import model_of
 from pegasos.program.datasets import check_source, load_named, read_options
-from pegasos.program.errors import BadModel, NotAModel
+from pegasos.program.errors import BadModel, NotAModel, UsageError
 from pegasos.program.modelfile import Model, read_model
 from pegasos.program.records.models import ModelCard
+from pegasos.program.scoring import probabilities_of, scores_of
 from pegasos.program.tables.column_roles import places_of
 from pegasos.program.tables.dataset import (
     DATES,
@@ -69,11 +71,6 @@ class SavedModel:
         except NotAModel as error:
             raise NotAModel(f"{error} MODEL comes first, then DATA.") from None
 
-    @property
-    def name(self) -> str:
-        """The file in messages."""
-        return repr(self.path)
-
     @cached_property
     def card(self) -> ModelCard:
         """The card in the file."""
@@ -96,6 +93,32 @@ class SavedModel:
             takes = f"its first step takes {model.n_features}"
             raise BadModel(f"{self.path!r}: it lists {len(listed)} columns, but {takes}.")
         return listed
+
+    @cached_property
+    def learner(self) -> Any:
+        """The learner at the end of the pipeline."""
+        return anatomy(self.model.estimator, fitted=True).learner
+
+    @cached_property
+    def class_texts(self) -> list[str]:
+        """The classes of the model as texts."""
+        return label_texts(self.model.classes).tolist()
+
+    def scores(self, rows: Dataset) -> Array:
+        """Return the finite scores of rows; an error names the row or the model as its cause."""
+        return scores_of(self.model.estimator, rows, repr(self.path))
+
+    def check_probabilities(self, remedy: str) -> None:
+        """Raise UsageError if the model has no probabilities."""
+        if not self.learner.has_probabilities:
+            raise UsageError(
+                f"this model ({model_of(self.learner).name}) has no probabilities; logistic models "
+                f"and models chosen by `pegasos tune` have them: {remedy}."
+            )
+
+    def probabilities(self, rows: Dataset, scores: Array) -> Any:
+        """Return the class probabilities of rows with these scores, or None without any."""
+        return probabilities_of(self.model.estimator, rows, scores)
 
     @property
     def wants_frame(self) -> bool:
@@ -173,8 +196,7 @@ class SavedModel:
 
     def classes_of(self, dataset: Dataset) -> Array:
         """Return the labels of rows as classes of the model, or raise BadData."""
-        texts = label_texts(self.model.classes).tolist()
-        known = {text: code for code, text in enumerate(texts)}
+        known = {text: code for code, text in enumerate(self.class_texts)}
         codes = np.array([known.get(text, -1) for text in label_texts(dataset.labels).tolist()])
         if (codes < 0).any():
             row = int((codes < 0).argmax())

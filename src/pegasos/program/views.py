@@ -21,13 +21,7 @@ from pegasos.program.pages.wording import (
     whole_words,
 )
 from pegasos.program.records.models import LearnerFacts
-from pegasos.program.records.runs import (
-    OUT_OF_FOLD,
-    CellRecord,
-    ErrorCount,
-    TuneRecord,
-    is_sampled,
-)
+from pegasos.program.records.runs import OUT_OF_FOLD, CellRecord, ErrorCount, TuneRecord, is_sampled
 from pegasos.program.terminal import console
 from pegasos.program.terminal.console import percent
 from pegasos.program.terminal.grammar import option_flag

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+from pegasos.program.commands import evaluate, tune
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import (
+    HERE,
     JudgingOptions,
     LearningOptions,
     ReadingOptions,
@@ -14,9 +16,6 @@ from pegasos.program.terminal.options import (
     SearchOptions,
     option,
 )
-
-if TYPE_CHECKING:
-    from pegasos.program.records.runs import TuneRecord
 
 _SETS = ("digits", "quadric")
 _MODELS = ["perceptron", "pegasos", "pegasos-logistic", "sdca"]
@@ -32,14 +31,26 @@ def command(
       pegasos demo
       pegasos demo -o somewhere --json
     """
-    return {name: _tour(name, out) for name in _SETS}
+    from pegasos.program.views import show_tune
+
+    found: dict[str, Any] = {}
+    for name in _SETS:
+        search = SearchOptions(models=_MODELS, force=True, out=str(Path(out) / name))
+        options = (LearningOptions(), ReadingOptions(), RunningOptions(), HERE, JudgingOptions())
+        tuned = tune.command(name, search, *options)
+        checked = evaluate.command(tuned.model, name, ReadingOptions(), JudgingOptions())
+        found[name] = {"tune": tuned, "run": checked}
+        if not console.state.as_json:
+            show_tune(tuned)
+            console.show()
+    return found
 
 
 def show(found: dict[str, dict[str, Any]]) -> None:
     """Print the errors on test rows and what to try next."""
     console.heading("Results")
     for each in found.values():
-        tuned: TuneRecord = each["tune"]
+        tuned = each["tune"]
         test = tuned.errors["test"]
         share = console.percent(test.mistakes / test.rows)
         wrong = f"{test.mistakes} errors on {test.rows} test rows ({share})"
@@ -53,19 +64,3 @@ def show(found: dict[str, dict[str, Any]]) -> None:
         "  pegasos tune MY.csv         the same tour on your data",
         "  pegasos models              all models and kernels",
     )
-
-
-def _tour(name: str, out: str) -> dict[str, Any]:
-    from pegasos.program.commands.evaluate import command as evaluate
-    from pegasos.program.commands.tune.run import tune
-    from pegasos.program.commands.tune.search import TuneJob
-    from pegasos.program.views import show_tune
-
-    search = SearchOptions(models=_MODELS, force=True)
-    options = (JudgingOptions(), LearningOptions(), ReadingOptions(), RunningOptions())
-    found = tune(TuneJob(name, str(Path(out) / name), search, *options))
-    checked = evaluate(found.model, name, ReadingOptions(), JudgingOptions())
-    if not console.state.as_json:
-        show_tune(found)
-        console.show()
-    return {"tune": found, "run": checked}

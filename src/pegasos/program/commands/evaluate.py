@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from pegasos.metrics import LABELS, METRICS, PROBABILITIES, Answers, Metric, measure_of
 from pegasos.program.errors import UsageError
+from pegasos.program.tables.dataset import Array, BadData
+from pegasos.program.tables.labels import distinct_texts, label_text
 from pegasos.program.terminal import console
-from pegasos.program.terminal.options import (
-    Data,
-    JudgingOptions,
-    Memory,
-    ModelFile,
-    ReadingOptions,
-)
+from pegasos.program.terminal.options import Data, JudgingOptions, Memory, ModelFile, ReadingOptions
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from pegasos.program.records.models import ModelCard
     from pegasos.program.records.runs import Confusion, ErrorCount, EvaluationRecord
     from pegasos.program.saved_models import SavedModel
-
-    Array = np.ndarray[Any, Any]
 
 #: Number of classes up to which the whole confusion matrix is printed.
 _MOST_CLASSES = 20
@@ -50,70 +44,56 @@ def command(
     whatever the file's format or order. Errors are compared with the majority-class baseline. By
     default the metric is the one that the model was chosen by.
     """
-    import numpy as np
-
     from pegasos.program.records.runs import Confusion, EvaluationRecord
     from pegasos.program.saved_models import SavedModel
-    from pegasos.program.tables.dataset import BadData
-    from pegasos.program.tables.labels import label_texts
-    from pegasos.program.terminal import option_values
     from pegasos.search.estimates import measured
 
-    option_values.check_metric(judging)
     saved = SavedModel.open(model, memory)
     metric = metric_for(saved, judging)
-    classes = label_texts(saved.model.classes).tolist()
-    names = {text: code for code, text in enumerate(classes)}
+    if metric.kind.needs == PROBABILITIES:
+        saved.check_probabilities("another metric needs none")
+    names = {text: code for code, text in enumerate(saved.class_texts)}
     with console.working(f"predicting {data}"):
-        blocks = list(_predict(saved, data, reading, metric, names))
-    if not blocks:
-        raise BadData(f"{data} has no rows.")
-    rows = _Rows.joined(blocks)
+        rows = _predict(saved, data, reading, metric, names)
     known, same_data = _training_rows(saved, rows)
     parts = _parts(known, rows.test_group)
-    notes = [*_notes(known, same_data, rows, saved.card)]
-    if metric.kind.needs == PROBABILITIES and rows.probabilities is None:
-        rows = replace(rows, probabilities=_calibrated(rows, parts, len(classes)))
-        notes.append(
-            f"The model has no probabilities: {metric.name} uses a sigmoid of its scores, "
-            "fitted to other rows of this data."
-        )
     counts = np.array([saved.card.classes.get(name, 0) for name in names])
     usual = int(counts.argmax()) if counts.any() else None
-    metric = _by_texts(metric)
-    answers = {name: _answers(rows, part, list(names)) for name, part in parts.items()}
+    metric = replace(
+        metric,
+        positive=None if metric.positive is None else label_text(metric.positive),
+        costs=tuple((label_text(a), label_text(b), cost) for a, b, cost in metric.costs),
+    )
     all_known = known is not None and known.all()
     shown = slice(None) if known is None or all_known else ~known
     return EvaluationRecord(
         model=model,
         data=data,
         errors={name: _count(rows, part, usual) for name, part in parts.items()},
-        notes=notes,
+        notes=[*_notes(known, same_data, rows, saved.card)],
         confusion=Confusion.of_codes(
             rows.truth[shown],
             rows.predicted[shown],
             names,
-            len(classes),
+            len(saved.class_texts),
             "training rows" if all_known else "new rows",
         ),
         metric=metric.name,
         positive=metric.positive,
         figures={
-            name: measured(metric, each, counts if counts.any() else None)
-            for name, each in answers.items()
+            name: measured(
+                metric, _answers(rows, part, list(names)), None if usual is None else counts
+            )
+            for name, part in parts.items()
         },
     )
 
 
 def metric_for(saved: SavedModel, judging: JudgingOptions) -> Metric:
     """Return the metric asked for, else that of the search, else the error."""
-    import numpy as np
-
-    from pegasos.program.tables.labels import label_texts
     from pegasos.program.terminal import option_values
 
-    card, classes = saved.card, saved.model.classes
-    texts = label_texts(classes).tolist()
+    card, classes, texts = saved.card, saved.model.classes, saved.class_texts
     if judging == JudgingOptions() and card.metric in METRICS:
         known = dict(zip(texts, classes.tolist(), strict=True))
         with contextlib.suppress(KeyError, ValueError):  # a card written by Python may be wrong
@@ -138,57 +118,45 @@ class _Rows:
     truth: Array
     predicted: Array
     test_group: Array
-    scores: Array | None
-    probabilities: Array | None
-    hashes: Array | None
-
-    @classmethod
-    def joined(cls, blocks: list[_Rows]) -> _Rows:
-        """Return the rows of all blocks."""
-        import numpy as np
-
-        def join(name: str) -> Any:
-            parts = [getattr(block, name) for block in blocks]
-            return None if parts[0] is None else np.concatenate(parts)
-
-        return cls(*(join(each.name) for each in fields(cls)))
+    scores: Array | None = None
+    probabilities: Array | None = None
+    hashes: Array | None = None
 
 
 def _predict(
     saved: SavedModel, data: str, reading: ReadingOptions, metric: Metric, names: dict[str, int]
-) -> Iterator[_Rows]:
+) -> _Rows:
     """Read and predict the rows block by block; class names unknown to the model are added."""
-    import numpy as np
-
-    from pegasos.program.scoring import probabilities_of, scores_of
-    from pegasos.program.tables.dataset import BadData
-    from pegasos.program.tables.labels import distinct_texts
     from pegasos.program.tables.row_hashes import hash_rows
-    from pegasos.search.anatomy import anatomy
-
-    estimator, needs = saved.model.estimator, metric.kind.needs
-    learner: Any = anatomy(estimator, fitted=True).learner
 
     def codes(labels: Any) -> Array:
         texts, places = distinct_texts(labels)
         found = [names.setdefault(text, len(names)) for text in texts]
         return np.array(found, dtype=np.int32)[places]
 
+    blocks: dict[str, list[Array]] = {}
     for part in saved.rows(data, reading, labelled=True):
         if part.y is None:
             label = saved.card.label
             named = "labels" if label is None else f"column {label!r}, the label in training"
             raise BadData(f"{data} has no {named}: name the label column with --label.")
-        scores = scores_of(estimator, part, saved.name)
-        wants_p = needs == PROBABILITIES
-        yield _Rows(
-            truth=codes(part.y),
-            predicted=codes(learner.labels_of(scores)),
-            test_group=np.zeros(len(part), dtype=bool) if part.test is None else part.test,
-            scores=None if needs == LABELS else scores,
-            probabilities=probabilities_of(estimator, part, scores) if wants_p else None,
-            hashes=None if saved.model.rows is None else hash_rows(part.X, part.y),
-        )
+        scores = saved.scores(part)
+        block = {
+            "truth": codes(part.y),
+            "predicted": codes(saved.learner.labels_of(scores)),
+            "test_group": np.zeros(len(part), dtype=bool) if part.test is None else part.test,
+        }
+        if metric.kind.needs != LABELS:
+            block["scores"] = scores
+        if metric.kind.needs == PROBABILITIES:
+            block["probabilities"] = saved.probabilities(part, scores)
+        if saved.model.rows is not None:
+            block["hashes"] = hash_rows(part.X, part.y)
+        for name, values in block.items():
+            blocks.setdefault(name, []).append(values)
+    if not blocks:
+        raise BadData(f"{data} has no rows.")
+    return _Rows(**{name: np.concatenate(values) for name, values in blocks.items()})
 
 
 def _training_rows(saved: SavedModel, rows: _Rows) -> tuple[Array | None, bool]:
@@ -205,8 +173,6 @@ def _training_rows(saved: SavedModel, rows: _Rows) -> tuple[Array | None, bool]:
 
 def _parts(known: Array | None, test_group: Array) -> dict[str, Array]:
     """Return training and new rows, split by the file's own test group if it is only some."""
-    import numpy as np
-
     if known is None:
         return {"all (training rows unknown)": np.ones(len(test_group), dtype=bool)}
     parts = {"training": known, "test": ~known}
@@ -219,31 +185,8 @@ def _parts(known: Array | None, test_group: Array) -> dict[str, Array]:
     return {name: rows for name, rows in parts.items() if rows.any()}
 
 
-def _by_texts(metric: Metric) -> Metric:
-    """Return a metric whose classes are named by text."""
-    from pegasos.program.tables.labels import label_text
-
-    positive = None if metric.positive is None else label_text(metric.positive)
-    costs = tuple((label_text(a), label_text(b), cost) for a, b, cost in metric.costs)
-    return replace(metric, positive=positive, costs=costs)
-
-
-def _calibrated(rows: _Rows, parts: dict[str, Array], classes: int) -> Array:
-    """Return probabilities from a sigmoid of the scores, cross-fitted within each part."""
-    import numpy as np
-
-    from pegasos.search.decisions import calibrated_in_fold
-
-    assert rows.scores is not None
-    p = np.empty((len(rows.truth), classes))
-    for part in parts.values():
-        p[part] = calibrated_in_fold(rows.scores[part], rows.truth[part], np.arange(classes))
-    return p
-
-
 def _answers(rows: _Rows, part: Array, names: list[str]) -> Answers:
     """Return the answers of some rows; classes unknown to the model have scores of zero."""
-    import numpy as np
 
     def widened(values: Any) -> Any:
         if values is None:
@@ -309,19 +252,16 @@ def show(found: EvaluationRecord) -> None:
 
 def _show_confusion(found: Confusion) -> None:
     """Print a small matrix, or the pairs of classes that are confused most."""
-    names, counts = found.classes, found.counts
-    if len(names) <= _MOST_CLASSES:
-        rows = [
-            (name, *(each or "." for each in row)) for name, row in zip(names, counts, strict=True)
-        ]
-        console.table(("true \\ predicted", *names), rows)
+    lines = list(zip(found.classes, found.counts, strict=True))
+    if len(lines) <= _MOST_CLASSES:
+        rows = [(name, *(each or "." for each in counts)) for name, counts in lines]
+        console.table(("true \\ predicted", *found.classes), rows)
         return
-    places = range(len(names))
-    errors = [
-        (names[i], names[j], counts[i][j])
-        for i in places
-        for j in places
-        if i != j and counts[i][j]
+    pairs = [
+        (true, predicted, many)
+        for true, counts in lines
+        for predicted, many in zip(found.classes, counts, strict=True)
+        if many and true != predicted
     ]
-    errors.sort(key=lambda each: -each[2])
-    console.table(("true", "predicted", "rows"), errors[:10], left=2)
+    pairs.sort(key=lambda each: -each[2])
+    console.table(("true", "predicted", "rows"), pairs[:10], left=2)

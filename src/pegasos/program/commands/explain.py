@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pegasos.program.terminal import console
+import numpy as np
+
+from pegasos.program.tables.dataset import DATES, take
+from pegasos.program.terminal import console, outputs
 from pegasos.program.terminal.options import (
     Data,
     JudgingOptions,
@@ -25,17 +29,6 @@ _LINES, _POINTS, _CLASSES = 20, 8, 6
 _FEW_ROWS = 20
 
 
-@dataclass(frozen=True)
-class ExplainRecord:
-    """Result of `explain`; `new_rows` is true if no training rows were used."""
-
-    model: str
-    data: str
-    new_rows: bool
-    explanation: Explanation
-    page: str | None = None
-
-
 def command(
     model: ModelFile,
     data: Data,
@@ -47,7 +40,7 @@ def command(
         str | None, option("FILE", "Write the model's page with the explanation.", "--out", "-o")
     ] = None,
     seed: Seed = 0,
-) -> ExplainRecord:
+) -> dict[str, Any]:
     """Explain a model: feature importance, partial dependence, coefficients.
 
     Examples
@@ -59,16 +52,11 @@ def command(
     among rows that are not training rows, with a 95 % interval. Coefficients of linear models
     are in the units of the columns.
     """
-    import numpy as np
-
     from pegasos.explaining import explain
     from pegasos.program.commands.evaluate import metric_for
     from pegasos.program.pages import report
     from pegasos.program.saved_models import SavedModel
-    from pegasos.program.tables.dataset import DATES, take
-    from pegasos.program.terminal import option_values, outputs
 
-    option_values.check_metric(judging)
     if out is not None:
         outputs.check_file(out, model, data, what="a page")
     saved = SavedModel.open(model)
@@ -100,21 +88,18 @@ def command(
         with console.working(f"writing {out}"):
             page = report(model, dataset, source=data, explanation=found)
             page.write(Path(out).parent, name=Path(out).name)
-    return ExplainRecord(model, data, fresh, found, out)
+    return {"model": model, "data": data, "new_rows": fresh, "explanation": found, "page": out}
 
 
-def show(found: ExplainRecord) -> None:
-    """Print the importance of columns and their effects."""
-    from pegasos.program.pages.explanation_section import metric_loss
+def show(found: dict[str, Any]) -> None:
+    """Print the importance of columns, partial dependence and coefficients."""
+    from pegasos.program.pages.explanation_section import metric_loss, unit
 
-    explanation, metric = found.explanation, found.explanation.metric
-
-    def text(value: Any) -> str:
-        return metric_loss(explanation, value)
-
-    kind = "that are not training rows" if found.new_rows else "that may include training rows"
-    on = f"{explanation.rows} rows of {found.data} {kind}"
-    console.heading(f"{found.model} on {on}: {metric} {text(explanation.figure.value)}", "")
+    explanation: Explanation = found["explanation"]
+    text, metric = partial(metric_loss, explanation), explanation.metric
+    kind = "that are not training rows" if found["new_rows"] else "that may include training rows"
+    on = f"{explanation.rows} rows of {found['data']} {kind}"
+    console.heading(f"{found['model']} on {on}: {metric} {text(explanation.figure.value)}", "")
     rows = [
         (each.column, text(each.value), f"{text(each.low)} to {text(each.high)}")
         for each in explanation.importance[:_LINES]
@@ -123,49 +108,36 @@ def show(found: ExplainRecord) -> None:
     if len(explanation.importance) > _LINES:
         console.show(f"... and {len(explanation.importance) - _LINES} more columns in --json")
     _show_dependence(explanation)
-    _show_effects(explanation)
-    if found.page is not None:
-        console.show("", f"written: {found.page}")
+    if explanation.effects:
+        gains = [
+            (
+                each.column,
+                unit(explanation, each.column) if each.value is None else each.value,
+                *map(_short, each.gains[:_CLASSES]),
+            )
+            for each in explanation.effects[: 2 * _LINES]
+        ]
+        heads = [f"for {label}" for label in explanation.classes[:_CLASSES]]
+        console.show()
+        console.table(("coefficient", "unit", *heads), gains, left=2)
+    if found["page"] is not None:
+        console.show("", f"written: {found['page']}")
 
 
 def _show_dependence(explanation: Explanation) -> None:
+    """Print for each column some values, and the mean prediction at each of them."""
+    from pegasos.program.tables.cells import day
+
     for each in explanation.dependence:
-        step = max(1, -(-len(each.values) // _POINTS))
-        values = [_value(explanation, each.column, value) for value in each.values[::step]]
+        text = day if each.column in explanation.dates else _short
+        step = -(-len(each.values) // _POINTS)
+        values = [text(value) for value in each.values[::step]]
         rows = [
             (f"{each.what} of {label}", *map(_short, means[::step]))
             for label, means in zip(each.classes, each.means[:_CLASSES], strict=False)
         ]
         console.show()
         console.table((each.column, *values), rows)
-
-
-def _show_effects(explanation: Explanation) -> None:
-    from pegasos.program.pages.explanation_section import unit
-
-    if not explanation.effects:
-        return
-    rows = [
-        (
-            each.column,
-            unit(explanation, each.column) if each.value is None else each.value,
-            *map(_short, each.gains[:_CLASSES]),
-        )
-        for each in explanation.effects[: 2 * _LINES]
-    ]
-    console.show()
-    console.table(("coefficient", "unit", *_class_heads(explanation)), rows, left=2)
-
-
-def _class_heads(explanation: Explanation) -> list[str]:
-    return [f"for {label}" for label in explanation.classes[:_CLASSES]]
-
-
-def _value(explanation: Explanation, column: str, value: Any) -> str:
-    """Return a value of a column as text, a date column's as a date."""
-    from pegasos.program.tables.cells import day
-
-    return day(value) if column in explanation.dates and value is not None else _short(value)
 
 
 def _short(value: Any) -> str:

@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from pegasos.program.errors import UsageError
-from pegasos.program.terminal import console
+from pegasos.program.tables.dataset import take
+from pegasos.program.terminal import console, outputs
 from pegasos.program.terminal.options import ModelFile, ReadingOptions, option
 
 if TYPE_CHECKING:
-    from pegasos.program.onnxfile import Exported, Input
+    from pegasos.program.onnxfile import Exported
     from pegasos.program.onnxfile.running import Agreement
     from pegasos.program.saved_models import SavedModel
 
 #: Rows per call: an ONNX file holds the kernel between all rows of a call and all support vectors.
 _ROWS_PER_CALL = 1000
-
-
-@dataclass(frozen=True)
-class ExportRecord:
-    """Result of `export`; `checked` is None without --check."""
-
-    model: str
-    onnx: str
-    bytes: int
-    inputs: list[Input]
-    outputs: dict[str, str]
-    classes: list[Any]
-    numbers: str
-    checked: Agreement | None = None
 
 
 def command(
@@ -51,7 +38,7 @@ def command(
     float32: Annotated[
         bool, option(None, "Numeric inputs are float32; computations are float64.", "--float32")
     ] = False,
-) -> ExportRecord:
+) -> dict[str, Any]:
     """Write a model with its preprocessing as an ONNX file.
 
     Examples
@@ -66,63 +53,45 @@ def command(
     """
     from pegasos.program.onnxfile import export_onnx
     from pegasos.program.saved_models import SavedModel
-    from pegasos.program.terminal import outputs
 
     outputs.check_file(out, model, *([] if check is None else [check]), what="a model")
     saved = SavedModel.open(model)
     if check is None and reading != ReadingOptions():
         raise UsageError("options for reading apply to the rows of --check, which is missing.")
     exported = export_onnx(model, out, float32=float32)
-    return ExportRecord(
-        model=model,
-        onnx=out,
-        bytes=exported.bytes,
-        inputs=exported.inputs,
-        outputs=exported.outputs,
-        classes=exported.classes,
-        numbers=exported.numbers,
-        checked=None if check is None else _compare(saved, exported, check, reading),
-    )
+    names = ("bytes", "inputs", "outputs", "classes", "numbers")
+    found = {"model": model, "onnx": out, **{name: getattr(exported, name) for name in names}}
+    return found | {"checked": check and _compare(saved, exported, check, reading)}
 
 
 def _compare(
     saved: SavedModel, exported: Exported, data: str, reading: ReadingOptions
 ) -> Agreement:
-    import numpy as np
-
     from pegasos.program.onnxfile.running import Agreement, OnnxModel
-    from pegasos.program.scoring import probabilities_of, scores_of
-    from pegasos.program.tables.dataset import take
-    from pegasos.search.anatomy import anatomy
 
     model, found = OnnxModel(exported), Agreement()
-    estimator = saved.model.estimator
-    learner = anatomy(estimator, fitted=True).learner
     with console.working(f"comparing on {data}"):
         for part in saved.rows(data, reading):
             for start in range(0, len(part), _ROWS_PER_CALL):
                 some = take(part, np.arange(start, min(start + _ROWS_PER_CALL, len(part))))
-                scores = scores_of(estimator, some, saved.name)
-                p = probabilities_of(estimator, some, scores)
-                found += model.agreement(learner, some.X, scores, p)
+                scores = saved.scores(some)
+                p = saved.probabilities(some, scores)
+                found += model.agreement(saved.learner, some.X, scores, p)
     return found
 
 
-def show(found: ExportRecord) -> None:
+def show(found: dict[str, Any]) -> None:
     """Print inputs, outputs and the result of the comparison."""
-    console.heading(f"{found.onnx}: {found.bytes / 1e6:.2f} MB, from {found.model}", "")
-    types = {"text": "string", "number": found.numbers, "date": f"{found.numbers}, days since 1970"}
-    console.table(
-        ("input", "type", "shape"),
-        [(each.name, types[each.kind], f"rows x {len(each.columns)}") for each in found.inputs],
-        left=3,
-    )
-    console.show("", f"outputs: {', '.join(found.outputs.values())}")
-    if (checked := found.checked) is not None:
-        text = (
-            f"checked: {checked.rows} rows, {checked.labels} labels differ, "
-            f"scores by at most {checked.scores:.2g}"
-        )
+    console.heading(f"{found['onnx']}: {found['bytes'] / 1e6:.2f} MB, from {found['model']}", "")
+    number = found["numbers"]
+    types = {"text": "string", "number": number, "date": f"{number}, days since 1970"}
+    inputs = [
+        (each.name, types[each.kind], f"rows x {len(each.columns)}") for each in found["inputs"]
+    ]
+    console.table(("input", "type", "shape"), inputs, left=3)
+    console.show("", f"outputs: {', '.join(found['outputs'].values())}")
+    if (checked := found["checked"]) is not None:
+        text = f"{checked.labels} labels differ, scores by at most {checked.scores:.2g}"
         if checked.probabilities is not None:
             text += f", probabilities by at most {checked.probabilities:.2g}"
-        console.show(text)
+        console.show(f"checked: {checked.rows} rows, {text}")

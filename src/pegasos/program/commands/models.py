@@ -11,6 +11,10 @@ from pegasos.program.terminal import console
 if TYPE_CHECKING:
     from pegasos.engine.kernels.base import Kernel
 
+_SCALE = (
+    "gaussian:V has the variance V. gaussian:2s has twice the data's scale, which is the variance "
+    "of\ngamma='scale' in scikit-learn; exponential and laplacian take multiples of theirs."
+)
 #: Options with their names in scikit-learn.
 _OPTIONS = {
     "--lam λ": "alpha of SGDClassifier; λ = 1/(C m), m training rows",
@@ -42,10 +46,10 @@ def command() -> dict[str, Any]:
             "name": model.name,
             "step": model.step,
             "objective": model.objective,
-            "predictor": _predictor(model.name),
+            "predictor": _predictor(declaration.usual_average),
             "scikit-learn": model.in_scikit_learn,
         }
-        for _, model in MODELS.values()
+        for declaration, model in MODELS.values()
     ]
     kernels = [
         {
@@ -69,11 +73,7 @@ def show(found: dict[str, Any]) -> None:
     head = ("model", "step on a drawn row", "minimizes", "predicts with", "in scikit-learn")
     console.table(head, [tuple(row.values()) for row in found["models"]], left=5)
     console.show()
-    console.heading(
-        "Kernels (--kernel). Parts in [ ] are optional; a width of 2s is twice the data's "
-        "default width",
-        "",
-    )
+    console.heading("Kernels (--kernel). Parts in [ ] are optional", _SCALE, "")
     heads = ("kernel", "formula", "in scikit-learn")
     console.table(heads, [tuple(row.values())[1:] for row in found["kernels"]], left=3, width=120)
     console.show()
@@ -81,9 +81,8 @@ def show(found: dict[str, Any]) -> None:
     console.table(("option", "in scikit-learn"), _OPTIONS.items(), left=2)
 
 
-def _predictor(model: str) -> str:
-    """Return which vector a model predicts with by default."""
-    average = MODELS[model][0].usual_average
+def _predictor(average: float | None) -> str:
+    """Return which vector a model predicts with, given its default average."""
     if average is None:
         return "the optimum"
     return "mean of all steps" if average == 1 else f"mean of the last {100 * average:g} %"

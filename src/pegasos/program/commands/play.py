@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pegasos.program.terminal import console
+from pegasos.program.terminal import console, outputs
 from pegasos.program.terminal.options import ReadingOptions, option
 
 
@@ -27,12 +27,10 @@ def command(
 
     The page runs Perceptron, Pegasos and SDCA in the browser, without a network. Its points are
     generated (moons, circles, xor, blobs), drawn by hand, or rows of DATA: two features, or the
-    first two principal components. Lessons show the effect of λ, kernel widths, averages, draws and
-    duality gaps.
+    first two principal components. Lessons show the effect of λ, kernels, averages and draws.
     """
     from pegasos.program.datasets import load
     from pegasos.program.pages.play_page import play
-    from pegasos.program.terminal import outputs
 
     outputs.check_file(out, *([] if data is None else [data]), what="a page")
     written = play(None if data is None else load(data, reading)).save(out)

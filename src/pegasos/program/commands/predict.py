@@ -9,14 +9,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 from pegasos.program.errors import UsageError
-from pegasos.program.terminal import console
-from pegasos.program.terminal.options import (
-    Data,
-    Memory,
-    ModelFile,
-    ReadingOptions,
-    option,
-)
+from pegasos.program.tables.messages import listed, plain, shown
+from pegasos.program.terminal import console, outputs
+from pegasos.program.terminal.options import Data, Memory, ModelFile, ReadingOptions, option
 
 if TYPE_CHECKING:
     from pegasos.program.saved_models import SavedModel
@@ -51,26 +46,26 @@ def command(
     With --json each row is one line of JSON.
     """
     from pegasos.program.saved_models import SavedModel
-    from pegasos.program.terminal import outputs
 
     if what not in ("labels", "scores", "probabilities"):
         raise UsageError(f"--what must be labels, scores or probabilities, got {what!r}.")
     if out != "-":
         outputs.check_file(out, model, data)
     saved = SavedModel.open(model, memory)
-    names, columns_of = _columns(saved, what)
+    if what == "probabilities":
+        saved.check_probabilities("--what scores works for every model")
     parts = saved.rows(data, reading, tuple(keep or ()))
     first = list(itertools.islice(parts, 1))  # errors of the data come before any output
     if keep and any(not part.kept for part in first):
         raise UsageError(
             f"--keep needs a table with named columns (CSV, Parquet); {data} has none."
         )
-    head = [*(first[0].kept if first else keep or ()), *names]
+    head = [*(first[0].kept if first else keep or ()), "label", *_names(saved, what)]
     count, unseen = 0, dict[str, Counter[str]]()
     with outputs.open_output(out) as file, console.working(f"predicting {data}"):
         write = _json_lines(file, head) if console.state.as_json else _csv_lines(file, head)
         for part in itertools.chain(first, parts):
-            write([*part.kept.values(), *columns_of(part)])
+            write([*part.kept.values(), *_values(saved, what, part)])
             count += len(part)
             for name, words in saved.unseen_words(part):
                 unseen.setdefault(name, Counter()).update(words)
@@ -79,10 +74,28 @@ def command(
         console.say(f"{count} rows: {out}")
 
 
+def _names(saved: SavedModel, what: str) -> list[str]:
+    """Return the names of the columns beside the labels."""
+    if what == "labels":
+        return []
+    if what == "scores" and len(saved.class_texts) == 2:
+        return ["score"]
+    prefix = "score" if what == "scores" else "p"
+    return [f"{prefix}_{label}" for label in saved.model.classes.tolist()]
+
+
+def _values(saved: SavedModel, what: str, rows: Dataset) -> list[list[Any]]:
+    """Return the predicted labels, and the columns beside them."""
+    scores = saved.scores(rows)
+    labels = saved.learner.labels_of(scores).tolist()
+    if what == "labels":
+        return [labels]
+    values = scores if what == "scores" else saved.probabilities(rows, scores)
+    return [labels, *values.reshape(len(values), -1).T.tolist()]
+
+
 def _report_unseen(unseen: dict[str, Counter[str]]) -> None:
     """Report categories that no training row has; each is encoded as zeros."""
-    from pegasos.program.tables.messages import listed, shown
-
     for name, words in unseen.items():
         if rows := words.total():
             console.say(
@@ -91,56 +104,21 @@ def _report_unseen(unseen: dict[str, Counter[str]]) -> None:
             )
 
 
-def _columns(
-    saved: SavedModel, what: str
-) -> tuple[list[str], Callable[[Dataset], list[list[Any]]]]:
-    """Return the names of the output's columns, and a function from rows to their values."""
-    from pegasos.learners.catalogue import model_of
-    from pegasos.program.scoring import labels_of, probabilities_of, scores_of
-    from pegasos.search.anatomy import anatomy
-
-    estimator, learner = saved.model.estimator, anatomy(saved.model.estimator, fitted=True).learner
-    if what == "labels":
-        return ["label"], lambda rows: [labels_of(estimator, rows, saved.name).tolist()]
-    if what == "probabilities" and not learner.has_probabilities:
-        raise UsageError(
-            f"this model ({model_of(learner).name}) has no probabilities; logistic models and "
-            "models chosen by `pegasos tune` have them. --what scores works for every model."
-        )
-    classes = saved.model.classes.tolist()
-    names = [f"{'score' if what == 'scores' else 'p'}_{label}" for label in classes]
-    if what == "scores" and len(classes) == 2:
-        names = ["score"]
-
-    def fill(rows: Dataset) -> list[list[Any]]:
-        scores = scores_of(estimator, rows, saved.name)
-        p = probabilities_of(estimator, rows, scores) if what == "probabilities" else None
-        values = scores if p is None else p
-        columns = values.reshape(len(values), -1).T.tolist()
-        return [learner.labels_of(scores).tolist(), *columns]
-
-    return ["label", *names], fill
-
-
 def _csv_lines(file: TextIO, head: list[str]) -> Callable[[list[list[Any]]], None]:
     """Return a writer of CSV lines; on a terminal control characters are escaped."""
     writer = csv.writer(file, lineterminator="\n")
-    shown = _plain if file.isatty() else list
-    writer.writerow(shown(head))
-    return lambda columns: writer.writerows(zip(*map(shown, columns), strict=True))
 
+    def safe(values: list[Any]) -> list[Any]:
+        escaped = file.isatty()
+        return [plain(each) if escaped and isinstance(each, str) else each for each in values]
 
-def _plain(values: list[Any]) -> list[Any]:
-    from pegasos.program.tables.messages import plain
-
-    return [plain(value) if isinstance(value, str) else value for value in values]
+    writer.writerow(safe(head))
+    return lambda columns: writer.writerows(zip(*map(safe, columns), strict=True))
 
 
 def _json_lines(file: TextIO, head: list[str]) -> Callable[[list[list[Any]]], None]:
     def write(columns: list[list[Any]]) -> None:
-        file.writelines(
-            console.as_json(dict(zip(head, row, strict=True))) + "\n"
-            for row in zip(*columns, strict=True)
-        )
+        rows = (dict(zip(head, row, strict=True)) for row in zip(*columns, strict=True))
+        file.writelines(f"{console.as_json(row)}\n" for row in rows)
 
     return write

@@ -8,8 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from pegasos.program.errors import UsageError
-from pegasos.program.terminal import console
+from pegasos.program.terminal import console, outputs
 from pegasos.program.terminal.options import ReadingOptions, option
+
+_FIGURES = "Also write charts as PNG, SVG, PDF and tables as CSV, Markdown, LaTeX to figures/."
 
 
 def command(
@@ -24,14 +26,7 @@ def command(
         str | None,
         option("FILE", "Page to write. Default: report.html in the folder.", "--out", "-o"),
     ] = None,
-    figures: Annotated[
-        bool,
-        option(
-            None,
-            "Also write charts as PNG, SVG, PDF and tables as CSV, Markdown, LaTeX to figures/.",
-            "--figures",
-        ),
-    ] = False,
+    figures: Annotated[bool, option(None, _FIGURES, "--figures")] = False,
 ) -> dict[str, Any]:
     """Write the HTML page of a run or a model.
 
@@ -43,7 +38,6 @@ def command(
     """
     from pegasos.program.pages import report
     from pegasos.program.pages.page import RECORDS
-    from pegasos.program.terminal import outputs
 
     place = Path(run)
     if data is not None and not place.is_file():

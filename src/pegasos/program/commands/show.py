@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pegasos.program.terminal import console
@@ -44,36 +43,42 @@ def show(found: ShownModel) -> None:
     card = ModelCard.read(found.card)
     console.heading(f"{found.model}: {found.learner.learner}")
     show_learner(found.learner)
-    console.show(*(f"  {name}: {value}" for name, value in _lines(found, card)))
+    classes = [f"{label} ({rows})" for label, rows in card.classes.items()]
+    versions = [f"{name} {version}" for name, version in found.versions.items()]
+    lines = {
+        "pipeline": " -> ".join(found.steps),
+        "features": _some(found.columns, 8),
+        "classes": _some(classes, 10) if classes else None,
+        **_training_lines(card),
+        "made": f"{card.created or 'unknown'} by {card.command or 'Python'}",
+        "versions": ", ".join(versions),
+    }
+    console.show(*(f"  {name}: {text}" for name, text in lines.items() if text is not None))
     if card.errors:
         console.show()
         show_errors(card.errors)
 
 
-def _lines(found: ShownModel, card: ModelCard) -> Iterator[tuple[str, str]]:
-    yield "pipeline", " -> ".join(found.steps)
-    yield "features", _some(found.columns, 8)
-    if card.classes:
-        yield "classes", _some([f"{label} ({rows})" for label, rows in card.classes.items()], 10)
-    if (data := card.data) is not None:
-        yield "data", f"{data.name}, {data.rows} rows, fingerprint {data.fingerprint[:12]}"
-    if (split := card.split) is not None:
+def _training_lines(card: ModelCard) -> dict[str, str]:
+    """Return what the card says of data, split and decisions."""
+    data, split, calibration, threshold = card.data, card.split, card.calibration, card.threshold
+    lines = {}
+    if data is not None:
+        lines["data"] = f"{data.name}, {data.rows} rows, fingerprint {data.fingerprint[:12]}"
+    if split is not None:
         excluded = (card.refitted_rows or split.train_rows) - split.learned_rows
-        training = (
-            f"{split.train_rows} training{f' ({excluded} outliers excluded)' * bool(excluded)}"
-        )
-        yield "rows", f"{training}, {split.test_rows} test ({split.kind}, seed {split.seed})"
+        outliers = f" ({excluded} outliers excluded)" if excluded else ""
+        kind = f"{split.kind}, seed {split.seed}"
+        lines["rows"] = f"{split.train_rows} training{outliers}, {split.test_rows} test ({kind})"
     if card.refitted_rows is not None:
-        yield "refitted", f"on all {card.refitted_rows} rows, after the errors below were measured"
-    if (kind := card.calibration) is not None:
-        yield (
-            "probabilities",
-            "of the model itself" if kind == "own" else f"{kind} calibration of out-of-fold scores",
-        )
-    if (threshold := card.threshold) is not None:
-        yield "threshold", f"{threshold.value:.4g}, chosen for {threshold.aim}"
-    yield "made", f"{card.created or 'unknown'} by {card.command or 'Python'}"
-    yield "versions", ", ".join(f"{name} {version}" for name, version in found.versions.items())
+        lines["refitted"] = f"on all {card.refitted_rows} rows, after the errors were measured"
+    if calibration is not None:
+        own = calibration == "own"
+        text = "of the model itself" if own else f"{calibration} calibration of out-of-fold scores"
+        lines["probabilities"] = text
+    if threshold is not None:
+        lines["threshold"] = f"{threshold.value:.4g}, chosen for {threshold.aim}"
+    return lines
 
 
 def _some(names: list[str], most: int) -> str:

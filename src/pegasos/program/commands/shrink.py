@@ -3,42 +3,25 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from pegasos.program.errors import UsageError
-from pegasos.program.terminal import console
-from pegasos.program.terminal.options import (
-    ModelFile,
-    ReadingOptions,
-    Seed,
-    option,
-)
+from pegasos.program.tables.dataset import Dataset, take
+from pegasos.program.tables.named_sets import SETS
+from pegasos.program.terminal import console, outputs
+from pegasos.program.terminal.options import ModelFile, ReadingOptions, Seed, option
 
 if TYPE_CHECKING:
     from pegasos.program.saved_models import SavedModel
-    from pegasos.program.tables.dataset import Dataset
     from pegasos.shrinking import Curve
 
 #: With fewer new rows than this their error is too noisy: a part of the training rows is held out.
 _FEW_ROWS = 50
-
-
-@dataclass(frozen=True)
-class ShrinkRecord:
-    """Result of `shrink`: the curve, and the file if one was written."""
-
-    model: str
-    data: str
-    support_vectors: int
-    curve: Curve
-    keep: int | None = None
-    price: float | None = None
-    written: str | None = None
-    bytes: int | None = None
 
 
 def command(
@@ -62,7 +45,7 @@ def command(
         ),
     ] = None,
     seed: Seed = 0,
-) -> ShrinkRecord:
+) -> dict[str, Any]:
     """Reduce the support vectors of a kernel model.
 
     Examples
@@ -76,11 +59,7 @@ def command(
     the rows, held out from both models. The written model is fitted to all training rows. A model
     trained with --weight needs this option here, too.
     """
-    import numpy as np
-
     from pegasos.program.saved_models import SavedModel
-    from pegasos.program.tables.dataset import take
-    from pegasos.program.terminal import outputs
     from pegasos.shrinking import Shrinking, shrinking_curve, usual_counts
 
     saved = SavedModel.open(model)
@@ -106,19 +85,26 @@ def command(
             counts=counts,
             random_state=seed,
         )
-    found = ShrinkRecord(model, source, count, curve)
-    if keep is not None and any(each.support_vectors == keep for each in curve.points):
-        found = replace(found, keep=keep, price=curve.price(keep))
+    found: dict[str, Any] = {
+        "model": model,
+        "data": source,
+        "support_vectors": count,
+        "curve": curve,
+        "keep": keep,
+    }
+    found |= {"price": None, "written": None, "bytes": None}
     if not console.state.as_json:
         _show_curve(found)  # before a refusal because of the price
     if keep is None:
         return found
+    if any(each.support_vectors == keep for each in curve.points):
+        found["price"] = curve.price(keep)
     if at_most is not None:
-        _check_price(found, keep, at_most)
+        _check_price(curve, found["price"], keep, at_most)
     with console.working(f"refitting {keep} support vectors to {len(own)} rows"):
         small = Shrinking(estimator, own.X, y[known], keep, own.weights).model(keep)
     _save(saved, small, target, curve, keep)
-    return replace(found, written=target, bytes=Path(target).stat().st_size)
+    return found | {"written": target, "bytes": Path(target).stat().st_size}
 
 
 def _check_counts(path: str, estimator: Any, keep: int | None, writes: bool) -> int:
@@ -139,18 +125,18 @@ def _check_counts(path: str, estimator: Any, keep: int | None, writes: bool) -> 
     return count
 
 
-def _check_price(found: ShrinkRecord, keep: int, most: float) -> None:
+def _check_price(curve: Curve, price: float | None, keep: int, most: float) -> None:
     """Refuse a size whose test error is unknown, or rises by more than `most`."""
-    if found.price is None:
+    if price is None:
         raise UsageError(
             "nothing is written: fitted without the held-out rows, the model has only "
-            f"{found.curve.before.support_vectors} support vectors, so the error with {keep} is "
+            f"{curve.before.support_vectors} support vectors, so the error with {keep} is "
             "unknown. Give a smaller --keep."
         )
-    if found.price > most:
+    if price > most:
         raise UsageError(
             f"nothing is written: with {keep} support vectors the error rises by "
-            f"{100 * found.price:.2f} %, and --at-most allows {100 * most:g} %."
+            f"{100 * price:.2f} %, and --at-most allows {100 * most:g} %."
         )
 
 
@@ -159,7 +145,6 @@ def _load_training_rows(
 ) -> tuple[Dataset, str]:
     """Load the given rows, or those named by the model's card if they are unchanged."""
     from pegasos.program.saved_models import fingerprint
-    from pegasos.program.tables.named_sets import SETS
     from pegasos.program.tables.row_hashes import hash_rows
 
     card = saved.card.data
@@ -182,11 +167,9 @@ def _save(saved: SavedModel, model: Any, target: str, curve: Curve, keep: int) -
     from pegasos.program.records.codec import to_json
     from pegasos.program.records.runs import ErrorCount
 
-    errors = {}
-    for point in curve.points:
-        if point.support_vectors == keep:
-            mistakes = round(point.error.error * curve.rows)
-            errors = {"test": ErrorCount.counted(curve.rows, mistakes)}
+    smaller = [each for each in curve.points if each.support_vectors == keep]
+    mistakes = [round(each.error.error * curve.rows) for each in smaller]
+    errors = {"test": ErrorCount.counted(curve.rows, mistakes[0])} if mistakes else {}
     card = replace(
         saved.card,
         errors=errors,
@@ -201,29 +184,28 @@ def _save(saved: SavedModel, model: Any, target: str, curve: Curve, keep: int) -
     save(model, target, card=to_json(card), rows=saved.model.rows)
 
 
-def _show_curve(found: ShrinkRecord) -> None:
-    curve, before = found.curve, found.curve.before
+def _show_curve(found: dict[str, Any]) -> None:
+    """Print the error at each number of support vectors; the full model comes last."""
+    curve: Curve = found["curve"]
+    before, percent = curve.before, console.percent
     kind = "held out from both models" if curve.set_aside else "that are not training rows"
-    console.heading(f"{found.model}: error on {curve.rows} rows of {found.data} {kind}", "")
-
-    def line(each: Any) -> tuple[Any, ...]:
+    console.heading(f"{found['model']}: error on {curve.rows} rows of {found['data']} {kind}", "")
+    rows = []
+    for each in (*curve.points, before):
         error, share = each.error, each.support_vectors / before.support_vectors
-        interval = f"{console.percent(error.low)} to {console.percent(error.high)}"
-        more = f"{100 * (error.error - before.error.error):+.2f} %"
-        changed = ("", "") if each is before else (more, f"{each.worse} : {each.better}")
-        first = (each.support_vectors, console.percent(share), console.percent(error.error))
-        return *first, interval, *changed
-
-    changes = ("change", "newly wrong : newly right")
-    head = ("support vectors", "share", "error", "95 % interval", *changes)
-    console.table(head, [line(each) for each in (*curve.points, before)], left=0)
+        interval = f"{percent(error.low)} to {percent(error.high)}"
+        changes = (f"{100 * (error.error - before.error.error):+.2f} %", each.worse, each.better)
+        numbers = (each.support_vectors, percent(share), percent(error.error), interval)
+        rows.append((*numbers, *(("", "", "") if each is before else changes)))
+    head = ("support vectors", "share", "error", "95 % interval")
+    console.table((*head, "change", "newly wrong", "newly right"), rows, left=0)
 
 
-def show(found: ShrinkRecord) -> None:
+def show(found: dict[str, Any]) -> None:
     """Print which file was written; the curve is printed before it."""
-    if found.written is None or found.bytes is None:
+    if found["written"] is None:
         console.show("", "Nothing was written; --keep N writes a model of that size.")
         return
-    price = "" if found.price is None else f", error {100 * found.price:+.2f} %"
-    size = f"{found.bytes / 1e6:.2f} MB, {found.keep} support vectors"
-    console.show("", f"written: {found.written}, {size}{price}")
+    price = "" if found["price"] is None else f", error {100 * found['price']:+.2f} %"
+    size = f"{found['bytes'] / 1e6:.2f} MB, {found['keep']} support vectors"
+    console.show("", f"written: {found['written']}, {size}{price}")

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
+import sys
+import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from pegasos import studies
 from pegasos.program.errors import UsageError
+from pegasos.program.files import as_csv, write_text
 from pegasos.program.tables.messages import plain, shown
 from pegasos.program.terminal import console
-from pegasos.program.terminal.options import ReadingOptions, option
-
-if TYPE_CHECKING:
-    from pegasos.studies import Study, StudyResult
+from pegasos.program.terminal.options import Jobs, ReadingOptions, option
+from pegasos.studies.template import make_template
 
 #: The reports that this project reproduces, in the folder studies/ of the repository.
 PUBLISHED = ("binary_ladder", "binary_models", "usps_gaussian", "usps_iterations", "usps_kernels")
@@ -35,10 +38,8 @@ def command(
     seeds: Annotated[
         int, option("N", "Number of seeds; estimates of noise need at least 5.", min=1)
     ] = 5,
-    jobs: Annotated[
-        int | None, option("N", "Number of threads; results do not depend on it.", min=1)
-    ] = None,
-) -> StudyResult | None:
+    jobs: Jobs = None,
+) -> studies.StudyResult | None:
     """Run a study: compare models on your data, check published numbers.
 
     Examples
@@ -59,9 +60,6 @@ def command(
 
 
 def _write_new(file: str | None, data: str | None) -> None:
-    from pegasos.program.files import write_text
-    from pegasos.studies.template import make_template
-
     if file is None or data is None:
         raise UsageError("new needs a file and --data: `pegasos study new mine.py --data my.csv`.")
     path = Path(file)
@@ -72,13 +70,8 @@ def _write_new(file: str | None, data: str | None) -> None:
     console.say(f"next:    pegasos study {file}")
 
 
-def read_study(file: str) -> Study:
+def read_study(file: str) -> studies.Study:
     """Execute a study's file and return its STUDY."""
-    import importlib.util
-    import sys
-
-    from pegasos.studies import Study
-
     path = Path(file)
     if file in (*PUBLISHED, "all", "list"):
         raise UsageError(
@@ -93,8 +86,7 @@ def read_study(file: str) -> Study:
         )
     spec = importlib.util.spec_from_file_location(f"study_{path.stem}", path)
     assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses and pickle look their module up there
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)  # pickle needs it there
     try:
         spec.loader.exec_module(module)
     except (KeyboardInterrupt, MemoryError):
@@ -102,7 +94,7 @@ def read_study(file: str) -> Study:
     except BaseException as error:  # SystemExit, too
         raise UsageError(f"{_place(file, spec.origin, error)}. Correct this file.") from error
     found = getattr(module, "STUDY", None)
-    if not isinstance(found, Study):
+    if not isinstance(found, studies.Study):
         raise UsageError(
             f"{shown(file)} has no STUDY: a study's file ends with STUDY = Study(...)."
         )
@@ -111,8 +103,6 @@ def read_study(file: str) -> Study:
 
 def _place(file: str, origin: str | None, error: BaseException) -> str:
     """Describe an error of a study's file with the last line of it that was executed."""
-    import traceback
-
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == origin]
     line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
@@ -120,15 +110,15 @@ def _place(file: str, origin: str | None, error: BaseException) -> str:
     return f"{where}: {type(error).__name__}: {plain(error)}"
 
 
-def run_to_folder(study: Study, folder: str, seeds: int, jobs: int | None) -> StudyResult:
+def run_to_folder(
+    study: studies.Study, folder: str, seeds: int, jobs: int | None
+) -> studies.StudyResult:
     """Run a study; write results.json, its tables as CSV, and report.html into a folder."""
-    from pegasos.program.files import as_csv, write_text
     from pegasos.program.pages import write_report
     from pegasos.program.records import codec
-    from pegasos.studies import run_study
 
     dataset = _load(study.data)
-    result = run_study(
+    result = studies.run_study(
         study,
         dataset.X,
         dataset.labels,
@@ -162,7 +152,7 @@ def _load(source: str) -> Any:
     return dataclasses.replace(dataset, X=X, columns=[Column(name) for name in names])
 
 
-def show(result: StudyResult) -> None:
+def show(result: studies.StudyResult) -> None:
     """Print the summary of a study."""
     console.heading(result.title, "")
     if result.numbers:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pegasos.metrics import Measure
 from pegasos.program.errors import UsageError
-from pegasos.program.terminal import console
+from pegasos.program.terminal import console, outputs
 from pegasos.program.terminal.options import (
     MODEL_NAMES,
     ClusterOptions,
@@ -61,7 +61,7 @@ def command(
     from pegasos.program.learning.tables import Steps, why_not_in_passes
     from pegasos.program.pipelines import chosen_scale, learned_rows, scale_words
     from pegasos.program.records.models import TrainRecord, learner_facts
-    from pegasos.program.terminal import option_values, outputs
+    from pegasos.program.terminal import option_values
 
     begin = time.perf_counter()
     asked = option_values.single(option_values.check([model], learning))

@@ -17,12 +17,7 @@ from pegasos.program.errors import UsageError
 from pegasos.program.pipelines import SCALES
 from pegasos.program.tables.labels import label_text, label_texts
 from pegasos.program.tables.messages import listed, near
-from pegasos.program.terminal.grammar import (
-    option_flag,
-    parse_counts,
-    parse_kernels,
-    parse_numbers,
-)
+from pegasos.program.terminal.grammar import option_flag, parse_counts, parse_kernels, parse_numbers
 from pegasos.program.terminal.options import JudgingOptions, LearningOptions
 from pegasos.search.decisions import AIMS, WISHES, Aim
 

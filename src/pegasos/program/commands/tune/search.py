@@ -95,84 +95,87 @@ def explore(
 ) -> Choice:
     """Search the rows that the table gives for it, and return the choice."""
     rows, _ = table.search_rows
-    running = _running(job, table.search_share)
+    share, memory, seconds = table.search_share, job.running.memory, None
+    if share < 1.0:
+        memory = f"{max(int(share * budget_bytes(memory)), _LEAST_MEMORY)}B"
+    if until is not None:
+        seconds = max(1e-9, _SEARCH_SHARE * share * (until - time.monotonic()))
     # A scale that depends on the rows is that of the sample for all rows, too.
     learning = replace(job.learning, scale=chosen_scale(rows, job.learning.scale))
     metric = _metric(job, rows)
     models = _models(job, metric)
     nystroem = None
     if learning.landmarks:
-        nystroem = Nystroem(memory=running.memory, random_state=running.seed)
+        nystroem = Nystroem(memory=memory, random_state=job.running.seed)
     learner, drop = make_learner(models[0], {}), learning.drop_outliers
     recipe = make_recipe(rows, learner, learning.scale, None, drop, nystroem)
     learned = learned_rows(rows, drop)
-    request = _request(job, learning, running, metric, models, rows, learned)
+    values = option_values.grids(learning, learned, np.unique(rows.labels))
+    for note in option_values.ignored_settings(models, values):
+        console.say(f"note: {note}")
+    for name, each in weights_to_try(metric, models, rows.labels).items():
+        values.setdefault(name, each)
+    request = GridRequest(
+        models=models,
+        kernels=values.pop("kernel", []),
+        expand=option_values.parse_expand(learning.expand),
+        values=values,
+        seed=job.running.seed,
+        memory=memory,
+        landmarks=option_values.parse_landmarks(learning.landmarks),
+        linear=() if job.options.models or len(models) == 1 else _LINEAR_TOO,
+    )
     for degree in request.expand:
         check_expansion(rows, degree)
-    groups = {} if rows.groups is None else {"groups": rows.groups}
-    grid = make_grid(request, recipe, rows)
-    seconds = None
-    if until is not None:
-        left = table.search_share * (until - time.monotonic())
-        seconds = max(1e-9, _SEARCH_SHARE * left)
     # The learners' own score is the error, and faster.
     by_error = metric is not None and metric.name == "error"
     search = TwoStageSearchCV(
         recipe.estimator,
-        grid,
+        make_grid(request, recipe, rows),
         cv=_folds(job, rows),
         scoring=None if by_error else metric or job.metric,
         # Errors on training rows tell whether a model without a certificate has converged.
         return_train_score=any(MODELS[model][0].tolerance is None for model in models),
         n_jobs=job.options.jobs,
         store=job.folder,
-        memory=running.memory,
+        memory=memory,
         client=None if cluster is None else cluster.client,
         max_time=seconds,
         verbose=0 if console.state.quiet else 1,
         exhaustive=job.asks_for_a_grid,
         max_rows=SEARCH_ROWS,
-        variants=_variants(job, rows, recipe.prefix) if table.search_share == 1.0 else [],
+        variants=_variants(job, rows, recipe.prefix) if share == 1.0 else [],
         warm_path=not job.asks_for_a_grid,
     )
-    fitted = _run(job, search, metric, rows, {**recipe.weights_of(rows), **groups})
+    fitted = _run(job, search, metric, rows, recipe.weights_of(rows))
     return Choice(
         fitted, metric, recipe, rows, learning, learned, job.options.refit_all, until, cluster
     )
 
 
-def _running(job: TuneJob, share: float) -> RunningOptions:
-    """Return the options of a search in a share of the memory."""
-    if share == 1.0:
-        return job.running
-    memory = max(int(share * budget_bytes(job.running.memory)), _LEAST_MEMORY)
-    return replace(job.running, memory=f"{memory}B")
-
-
 def _run(
-    job: TuneJob, search: Any, metric: Metric | None, rows: Dataset, given: dict[str, Any]
+    job: TuneJob, search: Any, metric: Metric | None, rows: Dataset, weights: dict[str, Any]
 ) -> Any:
+    """Run the search; with --force, again without the cells of an earlier run on other data."""
+    given = weights if rows.groups is None else {**weights, "groups": rows.groups}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SweepWarning)  # shown with the result
         warnings.filterwarnings("ignore", "The least populated class")  # _folds says so
         try:
-            try:
-                return search.fit(rows.X, rows.y, **given)
-            except OtherQuestion as error:
-                if not job.options.force:
-                    what = f"{job.folder} keeps a run on other {', '.join(error.different)}"
-                    remedy = "--force replaces it, or give another folder with -o"
-                    raise UsageError(f"{what}: {remedy}.") from error
-            for path in Path(job.folder).glob("sweep.sqlite*"):
-                path.unlink()
             return search.fit(rows.X, rows.y, **given)
-        except UsageError:
-            raise
+        except OtherQuestion as error:
+            if not job.options.force:
+                what = f"{job.folder} keeps a run on other {', '.join(error.different)}"
+                remedy = "--force replaces it, or give another folder with -o"
+                raise UsageError(f"{what}: {remedy}.") from error
         except (ValueError, AttributeError) as error:
             if metric is not None:
                 raise
             # A scorer of scikit-learn may ask for probabilities that a model lacks.
             raise UsageError(f"--metric {job.metric} does not work here: {error}") from error
+    for path in Path(job.folder).glob("sweep.sqlite*"):
+        path.unlink()
+    return _run(job, search, metric, rows, weights)
 
 
 def _metric(job: TuneJob, rows: Dataset) -> Metric | None:
@@ -201,32 +204,6 @@ def _models(job: TuneJob, metric: Metric | None) -> list[str]:
         return ["sdca-logistic"]
     one = job.asks_for_a_grid or job.learning.landmarks
     return ["sdca"] if one else ["sdca", *_LINEAR_TOO]
-
-
-def _request(
-    job: TuneJob,
-    learning: LearningOptions,
-    running: RunningOptions,
-    metric: Metric | None,
-    models: list[str],
-    rows: Dataset,
-    learned: int,
-) -> GridRequest:
-    values = option_values.grids(learning, learned, np.unique(rows.labels))
-    for note in option_values.ignored_settings(models, values):
-        console.say(f"note: {note}")
-    for name, each in weights_to_try(metric, models, rows.labels).items():
-        values.setdefault(name, each)
-    return GridRequest(
-        models=models,
-        kernels=values.pop("kernel", []),
-        expand=option_values.parse_expand(learning.expand),
-        values=values,
-        seed=running.seed,
-        memory=running.memory,
-        landmarks=option_values.parse_landmarks(learning.landmarks),
-        linear=() if job.options.models or len(models) == 1 else _LINEAR_TOO,
-    )
 
 
 def _variants(job: TuneJob, rows: Dataset, prefix: str) -> list[dict[str, Any]]:
