@@ -82,7 +82,7 @@ def build(only: str | None = None) -> typer.Typer:
         add = program.command(
             name, cls=Command, help=text, short_help=short, hidden=name in ALIASES
         )
-        add(_guarded(module))
+        add(_printing(module))
     return program
 
 
@@ -147,7 +147,7 @@ def _flushed(code: int) -> int:
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run a command and return its exit code."""
+    """Run a command and return its exit code; exceptions become messages and codes."""
     arguments = sys.argv[1:] if arguments is None else arguments
     console.state = console.State(arguments=list(arguments))
     try:
@@ -157,22 +157,13 @@ def run(arguments: list[str] | None = None) -> int:
         console.complain(_usage_message(error))
         return failures.USAGE
     except (KeyboardInterrupt, typer.Abort):
+        console.complain("interrupted")
         return failures.INTERRUPTED
-    except OSError as error:  # help and the version go to standard output, too
+    except Exception as error:
+        if console.state.debug:
+            raise
         return failures.explain(error)
     return result if isinstance(result, int) else 0
-
-
-def _print(module: Any, found: Any) -> None:
-    """Print the result of a command as text or as JSON."""
-    if found is None:
-        return
-    if not console.state.as_json:
-        module.show(found)
-        return
-    from pegasos.program.records.codec import to_json
-
-    console.show_json(getattr(module, "json_of", to_json)(found))
 
 
 def _usage_message(error: Any) -> str:
@@ -183,23 +174,19 @@ def _usage_message(error: Any) -> str:
     return f"{error.format_message()}\nTry '{path} --help'."
 
 
-def _guarded(module: Any) -> Callable[..., Any]:
-    """Return a command that prints its result, and turns exceptions into messages and codes."""
+def _printing(module: Any) -> Callable[..., None]:
+    """Return a command for typer that prints its result as text or as JSON."""
     command = expanded(module.command)
 
     @functools.wraps(command)
     def run(**values: Any) -> None:
-        try:
-            failures.check_environment()
-            _print(module, command(**values))
-        except (typer.Exit, _UsageError):
-            raise
-        except (KeyboardInterrupt, typer.Abort):
-            console.complain("interrupted")
-            raise typer.Exit(failures.INTERRUPTED) from None
-        except Exception as error:
-            if console.state.debug:
-                raise
-            raise typer.Exit(failures.explain(error)) from None
+        failures.check_environment()
+        found = command(**values)
+        if found is not None and console.state.as_json:
+            from pegasos.program.records.codec import to_json
+
+            console.show_json(getattr(module, "json_of", to_json)(found))
+        elif found is not None:
+            module.show(found)
 
     return run

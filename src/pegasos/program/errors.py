@@ -9,6 +9,10 @@ import reprlib
 from typing import Any
 
 
+class BadData(ValueError):  # noqa: N818 - people read it as "bad data"
+    """Unusable data; the message names file, row and column, and a remedy."""
+
+
 class BadModel(ValueError):  # noqa: N818 - matches "bad model" in messages
     """Unusable model file, or a model that cannot be saved; the message says why and what to do."""
 

@@ -93,17 +93,11 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     target = Path(os.path.realpath(path))
     if target.is_dir():
-        raise IsADirectoryError(
-            errno.EISDIR, "this is a folder; give the name of a file", str(target)
-        )
-    if (
-        target.exists() and not target.is_file()
-    ):  # replacing a device would remove it for all programs
-        raise FileExistsError(
-            errno.EEXIST,
-            "this is a device, a pipe or a socket; give the name of a file",
-            str(target),
-        )
+        message = "this is a folder; give the name of a file"
+        raise IsADirectoryError(errno.EISDIR, message, str(target))
+    if target.exists() and not target.is_file():  # replacing it would remove it for all programs
+        message = "this is a device, a pipe or a socket; give the name of a file"
+        raise FileExistsError(errno.EEXIST, message, str(target))
     unfinished = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.part")
     _at_work.add(unfinished)
     try:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numbers as numeric
 from collections.abc import Callable
 from functools import partial
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -28,21 +28,8 @@ _DENSE_NUMBERS = 1 << 22
 def scores_of(estimator: Any, dataset: Dataset, model: str = "the model") -> Array:
     """Return the finite scores of the rows, the result of decision_function.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted model.
-    dataset : Dataset
-        Rows.
-    model : str, default="the model"
-        Name of the model in messages: the path of its file.
-
-    Raises
-    ------
-    BadData
-        If a row is the cause of a failure; the message locates it.
-    BadModel
-        If the model is the cause.
+    Raises BadData, which locates the row, or BadModel with the path `model`, whichever is the
+    cause of a failure.
     """
     score = partial(_scores, estimator)
     try:
@@ -151,10 +138,10 @@ def _first_failing(work: Callable[[Any], Any], X: Any) -> tuple[int, ValueError]
     start, stop = 0, X.shape[0]
     while stop - start > 1:
         middle = (start + stop) // 2
-        if _failure(work, X[start:middle]) is not None:
-            stop = middle
-        else:
+        if _failure(work, X[start:middle]) is None:
             start = middle
+        else:
+            stop = middle
     error = _failure(work, X[start:stop])
     return None if error is None or not stop else (start, error)
 
@@ -164,6 +151,7 @@ def _explained(
 ) -> ValueError:
     """Return the error to raise for a row without a finite score."""
     column, value = _largest(dataset, row)
+    unbounded = isinstance(error, NotFinite)
     if abs(value) > _BEYOND or (isinstance(error, NotFinite) and error.far_away):
         doubt = "" if abs(value) > _BEYOND else "; if it is right, the model file is damaged"
         return BadData(
@@ -172,9 +160,8 @@ def _explained(
             f"{doubt}."
         )
     some = {0, len(dataset) // 2, len(dataset) - 1}
-    others_fail = all(_failure(score, dataset.X[place : place + 1]) for place in some)
-    if isinstance(error, NotFinite) or others_fail:
-        reason = "it has no finite score" if isinstance(error, NotFinite) else plain(error)
+    if unbounded or all(_failure(score, dataset.X[place : place + 1]) for place in some):
+        reason = "it has no finite score" if unbounded else plain(error)
         return BadModel(
             f"{model} cannot predict {dataset.at(row)}, which is no larger than rows of training "
             f"({reason}): the file is damaged. Fit the model again."
@@ -186,9 +173,9 @@ def _largest(dataset: Dataset, row: int) -> tuple[str, float]:
     """Return the column with the largest absolute value in a row, and the value."""
     line = dataset.X.row(row) if dataset.has_frame else dataset.X[row]
     line = line.toarray()[0] if sparse.issparse(line) else line
+    known = (isinstance(value, Real) and value == value for value in line)
     numbers = [
-        float(value) if isinstance(value, numeric.Real) and value == value else 0.0
-        for value in line
+        float(value) if is_known else 0.0 for value, is_known in zip(line, known, strict=True)
     ]
-    place = max(range(len(numbers)), key=lambda place: abs(numbers[place]))
+    place = int(np.argmax(np.abs(numbers)))
     return dataset.columns[place].name, numbers[place]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pegasos.engine.runtime.memory import total_bytes
+from pegasos.program.errors import BadData as BadData
 from pegasos.program.tables.messages import shown
 
 Array = np.ndarray[Any, Any]
@@ -27,10 +28,6 @@ DATES = DATE, DAY_FIRST, MONTH_FIRST, COMPACT_DATE = (
 #: Wider tables are refused: such data are nearly always sparse.
 MOST_COLUMNS = 100_000
 TOO_WIDE = f"a table may have {MOST_COLUMNS} columns. Write wide, sparse data as svmlight."
-
-
-class BadData(ValueError):  # noqa: N818 - people read it as "bad data"
-    """Unusable data; the message names file, row and column, and a remedy."""
 
 
 class NoRows(BadData):

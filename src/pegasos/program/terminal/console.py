@@ -92,19 +92,7 @@ def abandon_output() -> None:
 def table(
     head: Sequence[str], rows: Iterable[Sequence[object]], left: int = 1, width: int = 60
 ) -> None:
-    """Print a table.
-
-    Parameters
-    ----------
-    head : sequence of str
-        Column headings.
-    rows : iterable of sequences
-        Cells.
-    left : int, default=1
-        Number of left-aligned columns; the others are right-aligned.
-    width : int, default=60
-        Longer texts are truncated.
-    """
+    """Print a table whose first `left` columns are aligned left; longer texts are truncated."""
     head = [plain(cell, width) for cell in head]
     cells = [[plain(cell, width) for cell in row] for row in rows]
     widths = [max(len(line[place]) for line in [head, *cells]) for place in range(len(head))]

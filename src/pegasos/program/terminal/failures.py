@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from pegasos.program import files
-from pegasos.program.errors import BadModel, UsageError
+from pegasos.program.errors import BadData, BadModel, UsageError
 from pegasos.program.terminal import console
 
 #: Exit codes, as `pegasos --help` lists them.
@@ -39,11 +39,6 @@ def check_environment() -> None:
 
 def explain(error: Exception) -> int:
     """Print the message of an error and return the exit code."""
-    try:
-        from pegasos.program.tables.dataset import BadData
-    except MemoryError:
-        console.complain(_NO_MEMORY)
-        return ERROR
     if isinstance(error, BrokenPipeError):  # the reader of our output has gone, for example `head`
         console.abandon_output()
         return ERROR
@@ -66,12 +61,11 @@ def _message(error: Exception) -> str:
         return str(error)
     if limited:
         return f"{_NO_MEMORY} {_LIMITED} ({text})."
-    suspects = [name for name in os.environ if name.startswith(_LIBRARIES)]
-    if suspects := sorted(set(suspects) - _HARMLESS):
-        variables = ", ".join(suspects)
+    suspects = {name for name in os.environ if name.startswith(_LIBRARIES)} - _HARMLESS
+    if suspects:
         return (
             f"a library failed ({text}), and these environment variables change libraries: "
-            f"{variables}. Unset them."
+            f"{', '.join(sorted(suspects))}. Unset them."
         )
     return f"unexpected {text}. Please report it; --debug shows the traceback."
 
@@ -95,15 +89,15 @@ def _system_message(error: OSError) -> str:
             return str(error)
         where = "" if error.filename is None else f": {error.filename}"
         return f"{error.strerror or error}{where}"
-    if isinstance(error, files.NoSpace) and error.temporary:
-        return (
-            f"no space left for temporary files in {error.filename}: make room, or set TMPDIR to "
-            "a folder on another disk."
-        )
     if error.filename is None:
         return (
             "no space left where the results are written; they are incomplete. Make room, and "
             "repeat the same command."
+        )
+    if isinstance(error, files.NoSpace) and error.temporary:
+        return (
+            f"no space left for temporary files in {error.filename}: make room, or set TMPDIR to "
+            "a folder on another disk."
         )
     return (
         f"no space left for {error.filename}: the incomplete file was removed, an older one is "
