@@ -27,8 +27,7 @@ def command(
     data: Data,
     reading: ReadingOptions,
     outlier: Annotated[
-        float,
-        option("Z", "Outliers have |z| >= Z, with z = (x - mean)/std.", callback=above_zero),
+        float, option("Z", "Outliers have |z| >= Z, with z = (x - mean)/std.", callback=above_zero)
     ] = 3.0,
     memory: Memory = None,
     figures: Annotated[

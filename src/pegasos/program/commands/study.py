@@ -119,13 +119,7 @@ def run_to_folder(
 
     dataset = _load(study.data)
     result = studies.run_study(
-        study,
-        dataset.X,
-        dataset.labels,
-        folder=folder,
-        seeds=seeds,
-        jobs=jobs,
-        log=console.say,
+        study, dataset.X, dataset.labels, folder=folder, seeds=seeds, jobs=jobs, log=console.say
     )
     for name, rows in result.files():
         write_text(Path(folder) / name, as_csv(rows))

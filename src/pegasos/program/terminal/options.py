@@ -26,6 +26,10 @@ COMMON = "Options"
 #: Sections of `--help`, in their order.
 SECTIONS = (COMMON, "Data", "Model", "Search", "Resources", "Output")
 
+#: Sections of options that differ from those of their classes.
+_FREQUENT = ("label", "kernel", "cost", "test_size", "metric", "models", "cv", "max_time", "out")
+_MOVED = {name: COMMON for name in _FREQUENT}
+_MOVED |= {"jobs": "Resources", "page": "Output", "force": "Output"}
 #: Number of parameters up to which the help of a command has no sections.
 _FEW = 10
 
@@ -59,10 +63,10 @@ twice the data's scale. Separate several kernels by commas, or repeat the option
 
 
 def option(
-    metavar: str | None, text: str, *names: str, panel: str | None = COMMON, **limits: Any
+    metavar: str | None, text: str, *names: str, section: str = COMMON, **limits: Any
 ) -> Any:
     """Return a typer option; its name is that of the parameter by default."""
-    return typer.Option(*names, metavar=metavar, help=text, rich_help_panel=panel, **limits)
+    return typer.Option(*names, metavar=metavar, help=text, rich_help_panel=section, **limits)
 
 
 def choice(
@@ -71,11 +75,10 @@ def choice(
     *names: str,
     default: Any = None,
     several: bool = False,
-    panel: str | None = None,
     **limits: Any,
 ) -> Any:
-    """Return the field of a dataclass of options; its section is by default that of the class."""
-    metadata = {"option": option(metavar, text, *names, panel=panel, **limits)}
+    """Return the field of a dataclass of options."""
+    metadata = {"option": option(metavar, text, *names, **limits)}
     if several:
         return field(default_factory=list, metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -113,12 +116,12 @@ _MEMORY = (
     "Memory limit such as 2GB; larger tables are read in passes. Default: half of the machine's "
     "memory."
 )
-Memory = Annotated[str | None, option("SIZE", _MEMORY, panel="Resources", callback=_size)]
+Memory = Annotated[str | None, option("SIZE", _MEMORY, section="Resources", callback=_size)]
 MODEL_NAMES = ", ".join(MODELS)
 _SEED, _LAST_SEED = "Seed of random choices.", 2**32 - 1
-Seed = Annotated[int, option("N", _SEED, panel="Resources", min=0, max=_LAST_SEED)]
+Seed = Annotated[int, option("N", _SEED, section="Resources", min=0, max=_LAST_SEED)]
 _JOBS = "Number of threads; results do not depend on it."
-Jobs = Annotated[int | None, option("N", _JOBS, panel="Resources", min=1)]
+Jobs = Annotated[int | None, option("N", _JOBS, section="Resources", min=1)]
 
 
 def _of(setting: str, text: str) -> str:
@@ -134,12 +137,10 @@ _CERTIFIED = ", ".join(name for name, (each, _) in MODELS.items() if each.tolera
 class ReadingOptions:
     """Options for reading a table."""
 
-    panel: ClassVar[str] = "Data"
+    section: ClassVar[str] = "Data"
 
     label: str | None = choice(
-        "NAME|POSITION",
-        "Label column. Default: y, label, target or class, else the last column.",
-        panel=COMMON,
+        "NAME|POSITION", "Label column. Default: y, label, target or class, else the last column."
     )
     drop: list[str] = choice("COLUMN", "Exclude a column; repeatable.", several=True)
     group: str | None = choice("COLUMN", "Keep rows of one group together in every split.")
@@ -163,10 +164,10 @@ class ReadingOptions:
 class LearningOptions:
     """Options for models and their training; each value may be a grid in `tune`."""
 
-    panel: ClassVar[str] = "Model"
+    section: ClassVar[str] = "Model"
 
-    kernel: list[str] = choice("KERNEL", KERNEL_GRAMMAR, panel=COMMON, several=True)
-    cost: str | None = choice("C", "SVC's C; λ = 1/(C m) for m training rows.", "--C", panel=COMMON)
+    kernel: list[str] = choice("KERNEL", KERNEL_GRAMMAR, several=True)
+    cost: str | None = choice("C", "SVC's C; λ = 1/(C m) for m training rows.", "--C")
     lam: str | None = choice("λ", _of("lam", "Regularization λ instead of C"), "--lam")
     n_iter: str | None = choice("T", _of("n_iter", "Number of steps"))
     epochs: str | None = choice("N", f"Passes over the rows; the maximum for {_CERTIFIED}.")
@@ -214,14 +215,13 @@ class LearningOptions:
 class RunningOptions:
     """Options for splits, seeds and limits."""
 
-    panel: ClassVar[str] = "Resources"
+    section: ClassVar[str] = "Resources"
 
     test_size: float | None = choice(
         "SHARE",
         "Share of test rows. Default: the file's own test group, else 0.2; 0 for none.",
         min=0,
         max=0.99,
-        panel=COMMON,
     )
     seed: int = choice("N", _SEED, default=0, min=0, max=_LAST_SEED)
     memory: str | None = choice("SIZE", _MEMORY, callback=_size)
@@ -231,7 +231,7 @@ class RunningOptions:
 class ClusterOptions:
     """Options for the processes that do the work."""
 
-    panel: ClassVar[str] = "Resources"
+    section: ClassVar[str] = "Resources"
 
     cluster: str | None = choice(
         "ADDRESS", "Run on the workers of a Dask scheduler, such as tcp://host:8786."
@@ -252,14 +252,13 @@ HERE = ClusterOptions()
 class JudgingOptions:
     """Options for the metric that models are chosen and evaluated by."""
 
-    panel: ClassVar[str] = "Search"
+    section: ClassVar[str] = "Search"
 
     metric: str | None = choice(
         "NAME",
         f"{', '.join(METRICS)}, or a scikit-learn scorer. Default: error.",
         "--metric",
         "--scoring",
-        panel=COMMON,
     )
     positive: str | None = choice(
         "LABEL", "Positive class of f1, roc-auc and average-precision. Default: the rarer class."
@@ -275,17 +274,16 @@ class JudgingOptions:
 class SearchOptions:
     """Options for the search of `tune` and its folder."""
 
-    panel: ClassVar[str] = "Search"
+    section: ClassVar[str] = "Search"
 
     models: list[str] = choice(
         "MODEL",
         f"{MODEL_NAMES}; repeatable. Default: sdca, and sdca-logistic without a kernel.",
         "--model",
         "-m",
-        panel=COMMON,
         several=True,
     )
-    cv: int = choice("K", "Number of folds of cross-validation.", default=5, min=2, panel=COMMON)
+    cv: int = choice("K", "Number of folds of cross-validation.", default=5, min=2)
     validation: float | None = choice(
         "SHARE",
         "Compare settings on this share of the training rows instead of in folds.",
@@ -306,14 +304,11 @@ class SearchOptions:
         "ROWS", "Rows to search on if the table exceeds --memory. Default: at most 20,000.", min=100
     )
     max_time: float | None = choice(
-        "SECONDS",
-        "Time limit; the best model found by then is kept.",
-        panel=COMMON,
-        callback=above_zero,
+        "SECONDS", "Time limit; the best model found by then is kept.", callback=above_zero
     )
-    jobs: int | None = choice("N", _JOBS, min=1, panel="Resources")
+    jobs: int | None = choice("N", _JOBS, min=1)
     out: str | None = choice(
-        "DIR", "Folder of the run. Default: runs/ + DATA's name.", "--out", "-o", panel=COMMON
+        "DIR", "Folder of the run. Default: runs/ + DATA's name.", "--out", "-o"
     )
     page: bool = flag("Write the page DIR/report.html.", "--page/--no-page", default=True)
     force: bool = flag("Replace a finished run in the folder.")
@@ -323,7 +318,7 @@ class SearchOptions:
 class OutputOptions:
     """Options for the output."""
 
-    panel: ClassVar[str] = "Output"
+    section: ClassVar[str] = "Output"
 
     as_json: bool = flag("Print the result as JSON.", "--json")
     quiet: bool = flag("Print results and errors only.", "--quiet", "-q")
@@ -368,7 +363,7 @@ def _parameters(kind: Any) -> list[inspect.Parameter]:
     found, hints = [], get_type_hints(kind)
     for each in dataclasses.fields(kind):
         info = each.metadata["option"]
-        info.rich_help_panel = info.rich_help_panel or kind.panel
+        info.rich_help_panel = _MOVED.get(each.name, kind.section)
         if hints[each.name] is bool and not info.param_decls:
             info.param_decls = (f"--{each.name}",)  # else typer adds --no-NAME
         default = [] if each.default is dataclasses.MISSING else each.default
