@@ -28,7 +28,7 @@ SECTIONS = (COMMON, "Data", "Model", "Search", "Resources", "Output")
 
 #: Sections of options that differ from those of their classes.
 _FREQUENT = ("label", "kernel", "cost", "test_size", "metric", "models", "cv", "max_time", "out")
-_MOVED = {name: COMMON for name in _FREQUENT}
+_MOVED = dict.fromkeys(_FREQUENT, COMMON)
 _MOVED |= {"jobs": "Resources", "page": "Output", "force": "Output"}
 #: Number of parameters up to which the help of a command has no sections.
 _FEW = 10
