@@ -157,12 +157,13 @@ def run(arguments: list[str] | None = None) -> int:
         console.complain(_usage_message(error))
         return failures.USAGE
     except (KeyboardInterrupt, typer.Abort):
-        console.complain("interrupted")
-        return failures.INTERRUPTED
+        result = failures.INTERRUPTED
     except Exception as error:
         if console.state.debug:
             raise
         return failures.explain(error)
+    if result == failures.INTERRUPTED:  # typer returns this code for Ctrl-C
+        console.complain("interrupted")
     return result if isinstance(result, int) else 0
 
 
