@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from pegasos.preprocessing import DropOutliers
     from pegasos.program.modelfile import load, save
     from pegasos.program.onnxfile import export_onnx
-    from pegasos.program.pages import play, report
+    from pegasos.program.pages import report
+    from pegasos.program.pages.play_page import play
     from pegasos.program.tables.bunches import load_set
     from pegasos.search import SweepCV, TwoStageSearchCV
     from pegasos.shrinking import shrink
@@ -58,7 +59,7 @@ _HOMES = {
     "load": "pegasos.program.modelfile",
     "load_set": "pegasos.program.tables.bunches",
     "metrics": "pegasos.metrics",
-    "play": "pegasos.program.pages",
+    "play": "pegasos.program.pages.play_page",
     "plot": "pegasos.plot",
     "report": "pegasos.program.pages",
     "save": "pegasos.program.modelfile",

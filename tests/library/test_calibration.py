@@ -21,7 +21,7 @@ from pegasos.metrics import Metric, answers
 from pegasos.program.errors import BadModel
 from pegasos.program.pages.wording import decision_lines
 from pegasos.program.records.codec import to_json
-from pegasos.program.records.decisions import CalibrationRecord
+from pegasos.program.records.runs import CalibrationRecord
 from pegasos.search.decisions import (
     OWN,
     Aim,

@@ -22,9 +22,8 @@ from pegasos.metrics import Measure
 from pegasos.program.pages import read_page, report, write_report
 from pegasos.program.pages.blocks import Panel, Section, Table, Thresholds
 from pegasos.program.pages.grid import Grid, axes_of, points_of
-from pegasos.program.pages.map_section import MAP_ROWS
-from pegasos.program.pages.page import Page
-from pegasos.program.pages.rendering import embedded
+from pegasos.program.pages.plane_section import MAP_ROWS
+from pegasos.program.pages.rendering import Page, embedded
 from pegasos.program.pages.sweep_page import search_page
 from pegasos.program.pages.values import kernel_text, named_values, number_text
 from pegasos.program.records import codec
@@ -34,8 +33,8 @@ from pegasos.program.records.runs import (
     ErrorCount,
     SearchRecord,
     TuneRecord,
-    search_record,
 )
+from pegasos.program.records.searches import search_record
 from pegasos.program.tables.dataset import BadData, Column, Dataset
 from pegasos.search.advice import Advice
 from pegasos.search.estimates import Estimate
@@ -361,9 +360,10 @@ def test_json_in_a_script_element_cannot_end_it():
 def test_tables_escape_what_their_format_needs():
     columns = [("a", "a_1", "text"), ("b", "b", "percent")]
     table = Table("t", "T", columns, [{"a": "x|<y>&_%", "b": 0.125}])
-    assert table.as_csv() == "a_1,b\nx|<y>&_%,0.125\n"
-    assert "x\\|&lt;y>&_%" in table.as_markdown()
-    assert r"x|<y>\&\_\% & 12.50 \%" in table.as_latex()
+    files = table.as_files()
+    assert files["csv"] == "a_1,b\nx|<y>&_%,0.125\n"
+    assert "x\\|&lt;y>&_%" in files["md"]
+    assert r"x|<y>\&\_\% & 12.50 \%" in files["tex"]
 
 
 # models and runs
@@ -486,12 +486,14 @@ def test_pages_of_another_version_are_refused(tmp_path, page):
     found = json.loads(path.read_text())
     blocks = [{"kind": "chart", "name": "x"}]
     sections = [{"name": "a", "title": "A", "blocks": blocks}]
-    for change in ({"version": 1}, {"sections": sections}, {"title": 3}, {"sections": None}):
+    bare = {"sections": [{}]}
+    for change in ({"version": 1}, {"sections": sections}, {"title": 3}, {"sections": None}, bare):
         path.write_text(json.dumps({**found, **change}))
         why = r"report\.json was written by another version of pegasos"
         with pytest.raises(codec.OtherVersion, match=why):
             report(tmp_path)
-    path.write_text(json.dumps({**found, "sections": [{}]}))
+    blocks[0] = {"kind": "panel", "data": {}, "alone": True, "figures": {}}
+    path.write_text(json.dumps({**found, "sections": sections}))
     with pytest.raises(BadData, match="do not fit together"):
         report(tmp_path)
 

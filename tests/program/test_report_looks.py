@@ -18,10 +18,10 @@ from pegasos import SDCA, save
 from pegasos.kernels import Gaussian
 from pegasos.program.pages import report
 from pegasos.program.pages.blocks import Table, Text, Thresholds
-from pegasos.program.pages.boundary_section import HEIGHT, WIDTH, fields, find_boundary, picture
+from pegasos.program.pages.fit_section import curves_of
 from pegasos.program.pages.labeled_rows import LabeledRows, as_dataset
-from pegasos.program.pages.learning_section import curves_of
 from pegasos.program.pages.panel_section import worst_mistakes
+from pegasos.program.pages.plane_section import HEIGHT, WIDTH, fields, find_boundary, picture
 from pegasos.program.pages.study_page import figure_blocks, study_page
 from pegasos.program.pages.vega import CLASSES, class_colors
 from pegasos.studies import Claim, Figure, judge

@@ -21,7 +21,14 @@ from pegasos.program.pages.wording import (
     whole_words,
 )
 from pegasos.program.records.models import LearnerFacts
-from pegasos.program.records.runs import OUT_OF_FOLD, CellRecord, ErrorCount, TuneRecord, is_sampled
+from pegasos.program.records.runs import (
+    OUT_OF_FOLD,
+    CellRecord,
+    ErrorCount,
+    TuneRecord,
+    comparable,
+    is_sampled,
+)
 from pegasos.program.terminal import console
 from pegasos.program.terminal.console import percent
 from pegasos.program.terminal.grammar import option_flag
@@ -128,7 +135,7 @@ def show_tune(found: TuneRecord) -> None:
     )
     known = found.training_rows if found.whole is None else found.decision.fitted_rows
     console.show("", *whole_words(found.whole, found.training_rows))
-    console.show(*decision_words(found.decision, found.folds, known, found.cells))
+    console.show(*decision_words(found.decision, known, found.cells))
     if found.page is not None:
         console.show("", f"page:  {found.page}")
 
@@ -160,7 +167,7 @@ def _columns(cell: CellRecord, found: TuneRecord, rows: str) -> dict[str, Any]:
         "steps": "" if stop is None or stop[1] != "step" else stop[0],
         f"training {measure.name}": value_text(cell.train, measure),
         f"{'cv' if found.folds > 1 else 'validation'} {measure.name}{rows}": value_text(
-            found.comparable(cell)[0], measure
+            comparable(found.cells)[cell.number][0], measure
         ),
         "95 % interval": " to ".join(ends),
     }

@@ -15,7 +15,8 @@ from pegasos.metrics import PROBABILITIES, Answers, Metric, answers
 from pegasos.program.datasets import split_rows
 from pegasos.program.learning.tables import Choice, Cluster, Known, Learned, Steps, TrainingTable
 from pegasos.program.pipelines import check_expansion, learned_rows, make_recipe
-from pegasos.program.records.runs import ErrorCount, as_text
+from pegasos.program.records.runs import ErrorCount
+from pegasos.program.records.searches import as_text
 from pegasos.program.saved_models import fingerprint
 from pegasos.program.scoring import predictor_scores, probabilities_of, scores_of
 from pegasos.program.tables.dataset import Array, Dataset, take

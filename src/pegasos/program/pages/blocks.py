@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Any
 
+from pegasos.program.files import as_csv
 from pegasos.program.pages.values import is_number, percent, value_text
 from pegasos.program.pages.vega import Spec
 
@@ -15,15 +14,18 @@ from pegasos.program.pages.vega import Spec
 MOST_ROWS = 1000
 #: Name, value, remark, and the length in 0..1 of a bar below the value, or None.
 Tile = tuple[str, str, str, float | None]
+_LATEX = {"\n": " ", "\\": r"\textbackslash{}", "λ": r"$\lambda$", "±": r"$\pm$"}
+_LATEX |= {"×": r"$\times$", "~": r"\textasciitilde{}", "^": r"\^{}"}
+_LATEX |= {mark: f"\\{mark}" for mark in "&%$#_{}"}
+_MARKDOWN = {"\\": "\\\\", "|": "\\|", "\n": " ", "<": "&lt;"}
 
 
-@dataclass
 class Block:
     """Piece of a section; `kind` names its part of the template."""
 
-    kind: ClassVar[str]
+    kind: str
 
-    def charts(self) -> dict[str, Any]:
+    def charts(self) -> dict[str, Spec]:
         """Return the charts for files, by name."""
         return getattr(self, "figures", {})
 
@@ -32,31 +34,36 @@ class Block:
         table = getattr(self, "table", None)
         return [] if table is None else [table]
 
+    @staticmethod
+    def kinds() -> dict[str, Any]:
+        """Return the classes of blocks, by which files are read."""
+        return {each.kind: each for each in Block.__subclasses__()}
+
 
 @dataclass
 class Text(Block):
     """Paragraph; a `warning` has a frame, and a `small` one is a remark."""
 
-    kind: ClassVar[str] = "text"
     text: str
     warning: bool = False
     small: bool = False
+    kind: str = "text"
 
 
 @dataclass
 class Tiles(Block):
     """Most important numbers."""
 
-    kind: ClassVar[str] = "tiles"
     tiles: list[Tile]
+    kind: str = "tiles"
 
 
 @dataclass
 class Facts(Block):
     """Names and values; empty values are left out."""
 
-    kind: ClassVar[str] = "facts"
     facts: dict[str, Any]
+    kind: str = "facts"
 
     def __post_init__(self) -> None:
         known = {name: each for name, each in self.facts.items() if each not in (None, "")}
@@ -67,9 +74,9 @@ class Facts(Block):
 class Code(Block):
     """Lines to copy."""
 
-    kind: ClassVar[str] = "code"
     title: str
     text: str
+    kind: str = "code"
 
 
 @dataclass
@@ -80,7 +87,6 @@ class Table(Block):
     that cell.
     """
 
-    kind: ClassVar[str] = "table"
     name: str
     title: str
     columns: list[tuple[str, str, str]]
@@ -88,6 +94,7 @@ class Table(Block):
     filter_by: str | None = None
     folded: bool = False
     picks: str | None = None
+    kind: str = "table"
 
     def __post_init__(self) -> None:
         filled = {key for row in self.rows for key, each in row.items() if each not in (None, "")}
@@ -107,18 +114,12 @@ class Table(Block):
         return found if len(found) > 1 else []
 
     @property
-    def is_long(self) -> bool:
-        """Whether it has sentences, which need a line of their own on a narrow screen."""
-        return self._longest > 60
-
-    @property
-    def is_dense(self) -> bool:
-        """Whether it has many columns, or several with long texts."""
-        return len(self.columns) > 10 or (len(self.columns) > 8 and self._longest > 40)
-
-    @property
-    def _longest(self) -> int:
-        return max((len(text) for row in self.rows for text, _ in self.cells(row)), default=0)
+    def look(self) -> str:
+        """Style: `long` texts have lines of their own on narrow screens, many columns are dense."""
+        longest = max((len(text) for row in self.rows for text, _ in self.cells(row)), default=0)
+        many = len(self.columns)
+        dense = many > 10 or (many > 8 and longest > 40)
+        return " dense" * dense + " long" * (longest > 60)
 
     def numeric(self, key: str) -> bool:
         """Tell whether a column has numbers, which are aligned to the right."""
@@ -128,28 +129,23 @@ class Table(Block):
         """Return the texts of a row, and whether each is in a column of numbers."""
         return [(shown(row.get(key), form), self.numeric(key)) for key, _, form in self.columns]
 
-    def as_csv(self) -> str:
-        """Return the table as CSV, numbers with all digits."""
-        lines: list[list[Any]] = [[title for _, title, _ in self.columns]]
-        lines += [[row.get(key) for key, _, _ in self.columns] for row in self.rows]
-        file = io.StringIO()
-        csv.writer(file, lineterminator="\n").writerows(lines)  # which leaves None empty
-        return file.getvalue()
+    def as_files(self) -> dict[str, str]:
+        """Return the table by suffix: CSV with all digits, Markdown, and a LaTeX tabular."""
+        head = [title for _, title, _ in self.columns]
+        lines = [[text for text, _ in self.cells(row)] for row in self.rows]
+        exact = ({title: row.get(key) for key, title, _ in self.columns} for row in self.rows)
 
-    def as_markdown(self) -> str:
-        """Return the table in Markdown."""
-        lines = [[_markdown(title) for _, title, _ in self.columns], ["---"] * len(self.columns)]
-        lines += [[_markdown(text) for text, _ in self.cells(row)] for row in self.rows]
-        return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+        def joined(marks: dict[str, str], between: str, line: list[str]) -> str:
+            return between.join(
+                text.translate({ord(mark): other for mark, other in marks.items()}) for text in line
+            )
 
-    def as_latex(self) -> str:
-        """Return the table as a LaTeX tabular that needs no package."""
-        aligned = "".join("r" if form != "text" else "l" for _, _, form in self.columns)
-        body = [" & ".join(_latex(title) for _, title, _ in self.columns) + r" \\ \hline"]
-        body += [
-            " & ".join(_latex(each) for each, _ in self.cells(row)) + r" \\" for row in self.rows
-        ]
-        return "\n".join([rf"\begin{{tabular}}{{{aligned}}}", *body, r"\end{tabular}"]) + "\n"
+        pipes = [joined(_MARKDOWN, " | ", line) for line in (head, ["---"] * len(head), *lines)]
+        first, *rest = (rf"{joined(_LATEX, ' & ', line)} \\" for line in (head, *lines))
+        align = "".join("l" if form == "text" else "r" for _, _, form in self.columns)
+        tabular = [rf"\begin{{tabular}}{{{align}}}", rf"{first} \hline", *rest, r"\end{tabular}"]
+        markdown = "".join(f"| {line} |\n" for line in pipes)
+        return {"csv": as_csv(exact), "md": markdown, "tex": "\n".join(tabular) + "\n"}
 
 
 @dataclass
@@ -160,30 +156,30 @@ class Chart(Block):
     "narrow" (it does not grow with the screen).
     """
 
-    kind: ClassVar[str] = "chart"
     name: str
     title: str
-    spec: dict[str, Any]
+    spec: Spec
     caption: str = ""
     table: Table | None = None
     layout: str = "full"
+    kind: str = "chart"
 
     @classmethod
     def with_rows(
         cls, name: str, title: str, spec: Spec, caption: str = "", layout: str = "full"
     ) -> Chart:
         """Return a chart with its rows as a table, whose columns are those of the tooltip."""
-        hints: list[Spec] = next(
-            each["encoding"]["tooltip"]
-            for each in spec.get("layer", [spec])
-            if "tooltip" in each["encoding"]
-        )
-        listed = [(hint["field"], hint["title"], _form(hint)) for hint in hints]
-        keys = [hint["field"] for hint in hints]
-        rows = [{key: row.get(key) for key in keys} for row in spec["data"]["values"]]
+        layers = (each["encoding"] for each in spec.get("layer", [spec]))
+        hints: list[Spec] = next(each["tooltip"] for each in layers if "tooltip" in each)
+        listed = []
+        for hint in hints:
+            number = "percent" if str(hint.get("format", "")).endswith("%") else "number"
+            form = "text" if hint["type"] == "nominal" else number
+            listed.append((hint["field"], hint["title"], form))
+        rows = [{key: row.get(key) for key, _, _ in listed} for row in spec["data"]["values"]]
         return cls(name, title, spec, caption, Table(name, title, listed, rows[:MOST_ROWS]), layout)
 
-    def charts(self) -> dict[str, Any]:
+    def charts(self) -> dict[str, Spec]:
         """Return the chart with its title, which the page shows in the caption."""
         return {self.name: {**self.spec, "title": self.title}}
 
@@ -192,34 +188,31 @@ class Chart(Block):
 class Gallery(Block):
     """Pictures with captions: (base64 of gray bytes, caption); `shape` is height, width."""
 
-    kind: ClassVar[str] = "gallery"
     title: str
     shape: tuple[int, int]
     pictures: list[tuple[str, str]]
+    kind: str = "gallery"
 
 
 @dataclass
 class Panel(Block):
     """Confusion matrix, mistakes and command of a setting; `alone` if there is one setting only."""
 
-    kind: ClassVar[str] = "panel"
-    figures: dict[str, Any]
     data: dict[str, Any]
     alone: bool = False
+    figures: dict[str, Spec] = field(default_factory=dict)
+    kind: str = "panel"
 
 
 @dataclass
 class Thresholds(Block):
     """Curves over thresholds with a slider; the script of the page draws them from `data`."""
 
-    kind: ClassVar[str] = "thresholds"
-    figures: dict[str, Any]
+    figures: dict[str, Spec]
     table: Table
     data: dict[str, Any]
     remark: str
-
-
-KINDS = {each.kind: each for each in Block.__subclasses__()}
+    kind: str = "thresholds"
 
 
 @dataclass
@@ -229,13 +222,6 @@ class Section:
     name: str
     title: str
     blocks: list[Block]
-
-
-def _form(hint: Spec) -> str:
-    """Return the format of a table for a field of a tooltip."""
-    if hint["type"] == "nominal":
-        return "text"
-    return "percent" if str(hint.get("format", "")).endswith("%") else "number"
 
 
 def columns(form: str, **titles: str) -> list[tuple[str, str, str]]:
@@ -252,25 +238,3 @@ def shown(value: Any, form: str = "number") -> str:
     if isinstance(value, bool | float):
         return value_text(value, 12 if form == "exact" else 4)
     return f"{value:,}" if isinstance(value, int) and abs(value) > 9999 else str(value)
-
-
-def _markdown(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
-
-
-_LATEX = str.maketrans(
-    {
-        "\n": " ",
-        "\\": r"\textbackslash{}",
-        "λ": r"$\lambda$",
-        "±": r"$\pm$",
-        "×": r"$\times$",
-        "~": r"\textasciitilde{}",
-        "^": r"\^{}",
-        **{mark: f"\\{mark}" for mark in "&%$#_{}"},
-    }
-)
-
-
-def _latex(text: str) -> str:
-    return text.translate(_LATEX)

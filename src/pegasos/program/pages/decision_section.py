@@ -10,7 +10,7 @@ from pegasos.metrics import Metric
 from pegasos.program.pages.blocks import Block, Chart, Table, Text, Thresholds, columns
 from pegasos.program.pages.vega import BLUE, ORANGE, Rows, Spec, chart, mark, number, tooltip
 from pegasos.program.pages.wording import decision_lines
-from pegasos.program.records.decisions import CalibrationRecord
+from pegasos.program.records.runs import CalibrationRecord
 from pegasos.program.tables.labels import label_text
 from pegasos.search.decisions import OWN, Rates, Threshold
 
@@ -84,23 +84,12 @@ def decision_blocks(
     if calibration is not None:
         blocks.append(_reliability(calibration))
     if rates is not None:
-        listed = columns("number", threshold="threshold")
-        listed += columns("number", hits="true positives", alarms="false positives")
+        listed = columns("number", threshold="threshold", hits="true positives")
+        listed += columns("number", alarms="false positives")
         listed += columns("percent", recall="recall", precision="precision")
         table = Table("thresholds", "Precision and recall by threshold", listed, rates["rows"])
         blocks.append(Thresholds(rate_charts(rates), table, rates, where))
     return blocks
-
-
-def _share(field: str, title: str, most: float = 1.0) -> Spec:
-    """Return an axis of shares from 0."""
-    scale = {"domain": [0, most], "nice": False}
-    return number(field, title=title, scale=scale, axis={"format": ".0%", "tickCount": 5})
-
-
-def _dashed(places: Spec, ends: Rows) -> Spec:
-    line = mark("line", places, strokeDash=[4, 4], color="#888", aria=False)
-    return {**line, "data": {"values": ends}}
 
 
 def _reliability(found: CalibrationRecord) -> Chart:
@@ -109,47 +98,59 @@ def _reliability(found: CalibrationRecord) -> Chart:
     most = max(max(row["p"], row["share"]) for row in rows)
     limit = next(edge for edge in (0.1, 0.2, 0.3, 0.5, 1.0) if most <= edge or edge == 1.0)
     titles = {"p": "probability", "share": "observed frequency"}
-    x, y = (_share(key, title, limit) for key, title in titles.items())
+    places = _shares(titles, limit)
     hints = tooltip(**{key: (title, ".1%") for key, title in titles.items()}, rows=("rows", ","))
     point = {"filled": True, "size": 60, "color": BLUE}
-    places = {"x": x, "y": y, "tooltip": hints}
-    line = mark("line", places, strokeWidth=2, color=BLUE, point=point)
-    diagonal = _dashed({"x": x, "y": y}, [{"p": 0, "share": 0}, {"p": limit, "share": limit}])
+    line = mark("line", {**places, "tooltip": hints}, strokeWidth=2, color=BLUE, point=point)
+    diagonal = _dashed(places, [{"p": 0, "share": 0}, {"p": limit, "share": limit}])
     names = {OWN: "of the model itself"}
     briers = (f"{names.get(kind, kind)} {value:.4f}" for kind, value in found.briers.items())
     of = "the most probable class" if found.of is None else found.of
     caption = f"Out-of-fold probabilities of {of} in {len(rows)} groups of equally many rows. "
-    caption += "Dashed: perfect calibration. "
-    caption += f"Brier scores: {'; '.join(briers)}."
+    caption += f"Dashed: perfect calibration. Brier scores: {'; '.join(briers)}."
     spec = chart(rows, diagonal, line, height=300)
     return Chart.with_rows("reliability", "Reliability diagram", spec, caption, "narrow")
 
 
 def rate_charts(found: dict[str, Any]) -> dict[str, Spec]:
-    """Return the ROC curve and precision against recall, by name."""
-    rows, chosen, positives = found["rows"], found["chosen"], found["positives"]
+    """Return the ROC curve and precision against recall, by name.
+
+    The curve of random scores is dashed, and a point marks the threshold of the slider.
+    """
+    positives = found["positives"]
     base = positives / max(1, positives + found["negatives"])
-    roc = {"x": _share("fallout", "false positive rate"), "y": _share("recall", "recall")}
-    both = {"x": _share("recall", "recall"), "y": _share("precision", "precision")}
-    random = [{"fallout": 0.0, "recall": 0.0}, {"fallout": 1.0, "recall": 1.0}]
-    flat = [{"recall": 0.0, "precision": base}, {"recall": 1.0, "precision": base}]
-    known = [row for row in rows if row["precision"] is not None]
+    rates = {name: (name, ".1%") for name in ("recall", "precision")}
+    hints = tooltip(threshold=("threshold", ".4~g"), **rates)
+    params, look = [{"name": "at", "value": found["chosen"]}], {"color": BLUE, "aria": False}
+
+    def curve(titles: dict[str, str], first: float, last: float) -> Spec:
+        across, down = titles
+        places = _shares(titles)
+        here = mark("point", places, filled=True, size=140, color=ORANGE)
+        here["transform"] = [{"filter": "datum.place === at"}]
+        random = [{across: 0.0, down: first}, {across: 1.0, down: last}]
+        layers = [
+            _dashed(places, random),
+            mark("line", {**places, "order": number("place")}, strokeWidth=2, **look),
+            mark("point", {**places, "tooltip": hints}, filled=True, size=12, **look),
+            here,
+        ]
+        known = [row for row in found["rows"] if row[down] is not None]
+        return chart(known, *layers, height=280, params=params)
+
     return {
-        "roc": _curve(rows, roc, random, chosen),
-        "precision-recall": _curve(known, both, flat, chosen),
+        "roc": curve({"fallout": "false positive rate", "recall": "recall"}, 0.0, 1.0),
+        "precision-recall": curve({"recall": "recall", "precision": "precision"}, base, base),
     }
 
 
-def _curve(rows: Rows, places: Spec, random: Rows, chosen: int) -> Spec:
-    """Return a curve over thresholds, that of random scores (dashed), and the slider's point."""
-    rates = {name: (name, ".1%") for name in ("recall", "precision")}
-    hints = tooltip(threshold=("threshold", ".4~g"), **rates)
-    look: Spec = {"color": BLUE, "aria": False}
-    here = mark("point", places, filled=True, size=140, color=ORANGE)
-    layers = [
-        _dashed(places, random),
-        mark("line", {**places, "order": number("place")}, strokeWidth=2, **look),
-        mark("point", {**places, "tooltip": hints}, filled=True, size=12, **look),
-        {**here, "transform": [{"filter": "datum.place === at"}]},
-    ]
-    return chart(rows, *layers, height=280, params=[{"name": "at", "value": chosen}])
+def _shares(titles: dict[str, str], most: float = 1.0) -> Spec:
+    """Return the axes of two shares from 0, across and down."""
+    scale, axis = {"domain": [0, most], "nice": False}, {"format": ".0%", "tickCount": 5}
+    both = (number(key, title=title, scale=scale, axis=axis) for key, title in titles.items())
+    return dict(zip("xy", both, strict=True))
+
+
+def _dashed(places: Spec, ends: Rows) -> Spec:
+    line = mark("line", places, strokeDash=[4, 4], color="#888", aria=False)
+    return {**line, "data": {"values": ends}}

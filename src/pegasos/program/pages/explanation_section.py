@@ -12,9 +12,9 @@ from pegasos.explaining import Dependence, Explanation, explain
 from pegasos.metrics import METRICS, Metric, measure_of
 from pegasos.program.pages import vega
 from pegasos.program.pages.blocks import Block, Chart, Table, Text, columns
-from pegasos.program.pages.values import value_text
 from pegasos.program.pages.vega import Rows, Spec, chart, either, mark, number, tooltip, word
 from pegasos.program.tables.dataset import DATES, Dataset
+from pegasos.program.tables.cells import day
 from pegasos.program.tables.labels import label_texts
 
 #: Columns drawn, classes with a curve and a column of a table, and permutations of a column.
@@ -46,15 +46,9 @@ def explain_rows(
         positive = Metric("f1").settled(y, estimator.classes_).positive
     # Costs are not part of a record.
     chosen = Metric(metric if metric in METRICS and metric != "cost" else "error", positive)
+    X, names = dataset.X if rows is None else rows, [column.name for column in dataset.columns]
     with contextlib.suppress(ValueError):  # too many columns
-        found = explain(
-            estimator,
-            dataset.X if rows is None else rows,
-            y,
-            metric=chosen,
-            repeats=_REPEATS,
-            names=[column.name for column in dataset.columns],
-        )
+        found = explain(estimator, X, y, metric=chosen, repeats=_REPEATS, names=names)
         dates = [column.name for column in dataset.columns if column.kind in DATES]
         return replace(found, dates=dates)
     return None
@@ -64,24 +58,30 @@ def explanation_blocks(found: Explanation | None) -> list[Block]:
     """Return importance, curves of the leading columns, then coefficients."""
     if found is None:
         return []
-    curves = enumerate(found.dependence, start=1)
-    return [
-        *_importance(found),
-        *(_dependence(found, each, place) for place, each in curves),
-        *_effects(found),
-    ]
+    blocks: list[Block] = [_importance(found)] if found.importance else []
+    for place, each in enumerate(found.dependence, start=1):
+        blocks.append(_dependence(found, each, place))
+    if found.effects:
+        titles = {f"class {k}": f"for {each}" for k, each in enumerate(found.classes[:_CLASSES])}
+        rows = []
+        for effect in found.effects:
+            value = unit(found, effect.column) if effect.value is None else effect.value
+            gains = dict(zip(titles, effect.gains, strict=False))
+            rows.append({"column": effect.column, "value": value, **gains})
+        listed = columns("text", column="column", value="value") + columns("number", **titles)
+        blocks.append(Table("effects", "Coefficients in the units of the columns", listed, rows))
+        change = "Change of the score per unit of a number"
+        words = f"{change}, or for a category compared with the mean row."
+        blocks.append(Text(words, small=True))
+    return blocks
 
 
-def _importance(found: Explanation) -> list[Block]:
-    if not found.importance:
-        return []
+def _importance(found: Explanation) -> Chart:
     measure = measure_of(found.metric)
     form = ".1%" if measure.percent else ".3~g"
     change = "increase" if measure.least else "decrease"
-    drawn = found.importance[:_DRAWN]
-    rows: Rows = [
-        {**vars(each), "sure": each.sure, "order": order} for order, each in enumerate(drawn)
-    ]
+    every: Rows = [{**vars(each), "sure": each.sure} for each in found.importance]
+    rows: Rows = [{**each, "order": order} for order, each in enumerate(every[:_DRAWN])]
     places = {"y": word("column", "order", title=None, axis={"labelLimit": 150})}
     title = f"{change} of {found.metric} when the column is permuted"
     x = number("value", title=title, axis={"format": form, "tickCount": 5})
@@ -94,87 +94,53 @@ def _importance(found: Explanation) -> list[Block]:
     ]
     caption = f"On {found.rows:,} rows; lines are 95 % intervals, gray bars are within noise. "
     caption += "Columns that carry the same information share their importance."
-    if len(drawn) < len(found.importance):
-        caption = f"The first {len(drawn)} of {len(found.importance)} columns. {caption}"
+    if len(rows) < len(every):
+        caption = f"The first {len(rows)} of {len(every)} columns. {caption}"
     kind, listed = "percent" if measure.percent else "number", columns("text", column="column")
     listed += columns(kind, value=change, low="95 % from", high="to")
-    every = [vars(each) for each in found.importance]
     table = Table("importance", "Importance of columns", listed, every)
     spec = chart(rows, *layers, height=20 * len(rows))
-    return [Chart("importance", "Permutation importance", spec, caption, table)]
+    return Chart("importance", "Permutation importance", spec, caption, table)
 
 
 def _dependence(explanation: Explanation, found: Dependence, place: int) -> Chart:
     """Return the curve of a column of numbers or dates, or a point for each category."""
     what, is_date = f"mean {found.what}", found.column in explanation.dates
     lines = list(zip(found.classes, found.means, strict=True))[:_CLASSES]
-    rows: Rows = [
-        {"value": value, "at": at, "class": str(label), "order": order, "mean": mean}
-        for order, (label, means) in enumerate(lines)
-        for at, (value, mean) in enumerate(zip(found.values, means, strict=True))
-    ]
-    if is_date:
-        for row in rows:
-            row["moment"] = 86_400_000 * row["value"]
-            row["value"] = _text(explanation, found.column, row["value"])
+    rows: Rows = []
+    for order, (label, means) in enumerate(lines):
+        for at, (value, mean) in enumerate(zip(found.values, means, strict=True)):
+            row = {"value": value, "at": at, "class": str(label), "order": order, "mean": mean}
+            dates = {"moment": 86_400_000 * value, "value": day(value)} if is_date else {}
+            rows.append({**row, **dates})
+    axis: Spec = {"tickCount": 5}
+    if not found.numeric:
+        axis = {"labelLimit": 90, "labelAngle": -40}
+        across = word("value", "at", title=found.column, axis=axis)
+    elif is_date:
+        time = {"field": "moment", "type": "temporal", "scale": {"type": "utc"}}
+        across = {**time, "title": found.column, "axis": axis}
+    else:
+        scale: Spec = {"zero": False, "nice": False}
+        ticks = {**axis, "labelExpr": vega.TICK}
+        across = number("value", title=found.column, scale=scale, axis=ticks)
     form = {"format": ".2~%"} if found.what == "probability" else {"labelExpr": vega.TICK}
     down = number("mean", title=what, axis={"tickCount": 5, **form}, scale={"zero": False})
     is_plain = found.numeric and not is_date
-    value: Any = (found.column, ".4~g") if is_plain else found.column
-    hints = tooltip(value=value, mean=(what, ".3~g"), **{"class": "class"})
-    look: Spec = {"x": _across(found, is_date), "y": down, "tooltip": hints}
+    hint: Any = (found.column, ".4~g") if is_plain else found.column
+    hints = tooltip(value=hint, mean=(what, ".3~g"), **{"class": "class"})
+    look: Spec = {"x": across, "y": down, "tooltip": hints}
     if len(lines) > 1:
         legend = {"title": "class", "labelLimit": 120, "orient": "bottom", "columns": 5}
         scale = {"range": vega.CLASSES[: len(lines)]}
         look["color"] = word("class", "order", scale=scale, legend=legend)
+    layer = mark("point", look, filled=True, size=70, opacity=1)
     if found.numeric:
         layer = mark("line", look, strokeWidth=2, point={"size": 20, "filled": True})
-    else:
-        layer = mark("point", look, filled=True, size=70, opacity=1)
     of = f" of {lines[0][0]}" if len(lines) == 1 else ""
     caption = f"Mean {found.what}{of} if all rows had this value."
     title, spec = f"Partial dependence on {found.column}", chart(rows, layer, height=220)
     return Chart.with_rows(f"dependence-{place}", title, spec, caption, "half")
-
-
-def _across(found: Dependence, is_date: bool) -> Spec:
-    """Return the axis of categories, of dates, or of numbers."""
-    if not found.numeric:
-        return word("value", "at", title=found.column, axis={"labelLimit": 90, "labelAngle": -40})
-    axis: Spec = {"tickCount": 5}
-    if is_date:
-        time = {"field": "moment", "type": "temporal", "scale": {"type": "utc"}}
-        return {**time, "title": found.column, "axis": axis}
-    scale = {"zero": False, "nice": False}
-    return number("value", title=found.column, scale=scale, axis={**axis, "labelExpr": vega.TICK})
-
-
-def _effects(found: Explanation) -> list[Block]:
-    if not found.effects:
-        return []
-    rows, keys = list[dict[str, Any]](), _class_titles(found)
-    for each in found.effects:
-        value = unit(found, each.column) if each.value is None else each.value
-        rows.append(
-            {"column": each.column, "value": value, **dict(zip(keys, each.gains, strict=False))}
-        )
-    listed = columns("text", column="column", value="value") + columns("number", **keys)
-    text = "Change of the score per unit of a number, or for a category compared with the mean row."
-    title = "Coefficients in the units of the columns"
-    return [Table("effects", title, listed, rows), Text(text, small=True)]
-
-
-def _class_titles(found: Explanation) -> dict[str, str]:
-    """Return a column of a table for each of the first classes."""
-    return {f"class {place}": f"for {each}" for place, each in enumerate(found.classes[:_CLASSES])}
-
-
-def _text(found: Explanation, column: str, value: Any) -> str:
-    if column in found.dates:
-        from pegasos.program.tables.cells import day
-
-        return day(value)
-    return value_text(value, 6)
 
 
 def unit(found: Explanation, column: str) -> str:

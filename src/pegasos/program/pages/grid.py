@@ -11,8 +11,8 @@ from typing import Any
 from pegasos.engine.kernels.base import DistanceKernel, Kernel
 from pegasos.metrics import Measure
 from pegasos.program.pages import values as texts
-from pegasos.program.pages.values import cost_text, is_number, named_values, value_text
-from pegasos.program.records.runs import CellRecord, SearchRecord, best_of_families, is_sampled
+from pegasos.program.pages.values import is_number, value_text
+from pegasos.program.records.runs import CellRecord, SearchRecord, comparable
 
 #: Axis that replaces λ if each kernel has its own λ: the dimensionless cost C·K(x, x).
 COST = "cost"
@@ -26,25 +26,20 @@ class Point:
     """Cell with its parameters (`values`) and its coordinates on the axes of a heatmap (`at`).
 
     `estimate` and `std` come from rows that all cells of the grid share. `freedom` is C times a
-    typical K(x, x), which is comparable between kernels.
+    typical K(x, x), which is comparable between kernels. Variants and half steps (`in_grid` is
+    false) do not belong to the grid.
     """
 
     cell: CellRecord
     values: dict[str, Any]
-    estimate: float | None = None
-    std: float | None = None
-    freedom: float | None = None
+    estimate: float | None
+    std: float | None
+    freedom: float | None
     at: dict[str, Any] = field(default_factory=dict)
 
-    @property
-    def in_grid(self) -> bool:
-        """Whether the cell belongs to the grid; variants and half steps do not."""
-        return self.cell.stage != 3
-
-    @property
-    def text(self) -> str:
-        """Setting in one line."""
-        return texts.setting_text(self.values, self.cell.cost)
+    def __post_init__(self) -> None:
+        self.in_grid = self.cell.stage != 3
+        self.text = texts.setting_text(self.values, self.cell.cost)
 
 
 @dataclass
@@ -68,12 +63,12 @@ NO_AXIS = Axis("", "", [None], [""])
 
 def points_of(cells: list[CellRecord], typical: Sequence[float | None] = ()) -> list[Point]:
     """Return the points of cells; `typical` is K(x, x) of typical rows, if it is known."""
-    named, sampled = named_values([cell.setting for cell in cells]), is_sampled(cells)
+    named = texts.named_values([cell.setting for cell in cells])
     points = []
-    for cell, values, own in itertools.zip_longest(cells, named, typical):
+    for cell, values, found, own in itertools.zip_longest(cells, named, comparable(cells), typical):
         freedom = None if own is None or cell.cost is None else own * cell.cost
-        found = (cell.first, cell.first_deviation) if sampled else (cell.value, cell.deviation)
-        points.append(Point(cell, values, *found, freedom))
+        estimate, std = found
+        points.append(Point(cell, values, estimate, std, freedom))
     return points
 
 
@@ -96,14 +91,20 @@ class Grid:
         """Point of the chosen setting."""
         return next(point for point in self.points if point.cell.number == self.best)
 
-    @property
-    def standard_error(self) -> float:
-        """Standard error of the best estimate, from its std over folds."""
-        best = self.best_at(self.points)
-        if not best or best[0].std is None:
-            return 0.0
-        folds = sum(value is not None for value in best[0].cell.folds)
-        return best[0].std / math.sqrt(max(1, folds))
+    def rank(self, value: float | None) -> float:
+        """Return the sort key of a value of the metric: better values first, None last."""
+        return math.inf if value is None else value if self.measure.least else -value
+
+    def best_at(self, points: list[Point], *axes: Axis) -> list[Point]:
+        """Return the best point of the grid at each place of some axes; the choice comes first."""
+
+        def rank(point: Point) -> tuple[bool, float]:
+            return point.cell.number != self.best, self.rank(point.estimate)
+
+        firsts: dict[Any, Point] = {}
+        for point in sorted((point for point in points if point.in_grid), key=rank):
+            firsts.setdefault(place(point, axes), point)
+        return list(firsts.values())
 
     def families(self) -> list[list[Point]]:
         """Return the points of each model, kind of kernel and preparation, best family first.
@@ -113,18 +114,11 @@ class Grid:
         groups: dict[Any, list[Point]] = {}
         for point in sorted(self.points, key=lambda point: not point.in_grid):
             setting = point.cell.setting
-            kind = setting.model, type(setting.kernel)
-            key = next((each for each in groups if each[:2] == kind), None)
-            if key is None or point.in_grid or (*kind, setting.preparation) in groups:
-                key = (*kind, setting.preparation)
+            key = setting.model, type(setting.kernel), setting.preparation
+            if key not in groups and not point.in_grid:
+                key = next((each for each in groups if each[:2] == key[:2]), key)
             groups.setdefault(key, []).append(point)
-        sign = 1 if self.measure.least else -1
-
-        def rank(family: list[Point]) -> float:
-            found = [sign * point.estimate for point in family if point.estimate is not None]
-            return min(found, default=math.inf)
-
-        return sorted(groups.values(), key=rank)
+        return sorted(groups.values(), key=lambda each: min(self.rank(p.estimate) for p in each))
 
     def family_of_choice(self) -> list[Point]:
         """Return the family of the chosen setting."""
@@ -134,28 +128,17 @@ class Grid:
         """Return what distinguishes a family from the others."""
         one, shown = family[0].values, []
         for name in dict.fromkeys(name for point in self.points for name in point.values):
-            if len({value_text(point.values.get(name)) for point in self.points}) < 2:
-                continue
-            own = {value_text(point.values.get(name)) for point in family}
-            if name == "kernel":
+            all_texts, own = (
+                {value_text(point.values.get(name)) for point in points}
+                for points in (self.points, family)
+            )
+            if name == "kernel" and len(all_texts) > 1:
                 kernel = family[0].cell.setting.kernel
                 shown.append("linear" if kernel is None else getattr(kernel, "name", "own kernel"))
-            elif len(own) == 1 and one.get(name) is not None and name not in ("lam", "n_iter"):
-                text = own.pop()
-                shown.append(text if name == "model" else f"{name} {text}")
+            elif len(all_texts) > len(own) == 1 and name not in ("lam", "n_iter"):
+                if one.get(name) is not None:
+                    shown.append(own.pop() if name == "model" else f"{name} {own.pop()}")
         return ", ".join(shown) or "All settings"
-
-    def best_at(self, points: list[Point], *axes: Axis) -> list[Point]:
-        """Return the best point of the grid at each place of some axes; the choice comes first."""
-
-        def value(point: Point) -> float:
-            worst = math.inf if self.measure.least else -math.inf
-            if point.cell.number == self.best:
-                return -worst
-            return worst if point.estimate is None else point.estimate
-
-        known = [point for point in points if point.in_grid]
-        return best_of_families(known, lambda point: place(point, axes), value, self.measure.least)
 
 
 def place(point: Point, axes: Sequence[Axis]) -> tuple[Any, ...]:
@@ -173,28 +156,29 @@ def axes_of(points: list[Point]) -> list[Axis]:
     Variants and half steps get the coordinates of the nearest place.
     """
     inside = [point for point in points if point.in_grid]
-    for point in inside:
+    for point in points:
         point.at = dict(point.values)
-    titles = _replace_lam(inside) | _replace_kernels(inside)
+    titles = _replace_lam(points, inside) | _replace_kernels(points, inside)
     found = []
     for name in dict.fromkeys(name for point in inside for name in point.at):
         values = list(dict.fromkeys(point.at.get(name) for point in inside))
         if len(values) < 2:
             continue
-        if all(value is None or is_number(value) for value in values):
+        axis = Axis(name, titles.get(name) or texts.title_of(name), values, [])
+        if axis.numeric:
             values.sort(key=lambda value: (value is None, value or 0))
         elif name == "kernel":
             values.sort(key=texts.kernel_order)
-        title = titles.get(name) or texts.title_of(name)
-        found.append(Axis(name, title, values, _labels(name, values, inside)))
+        axis.labels = _labels(axis, inside)
+        found.append(axis)
+        for point in points:
+            if not point.in_grid:
+                point.at[name] = _nearest(point.at.get(name), axis)
 
     def rank(axis: Axis) -> tuple[int, int, bool]:
         kind = 0 if axis.name in ("lam", COST) else 1 if axis.numeric else 2
         return kind, -len(axis.values), axis.name not in _STEPS
 
-    for point in points:
-        if not point.in_grid:
-            point.at = {axis.name: _nearest(point, axis) for axis in found}
     return sorted(found, key=rank)
 
 
@@ -206,71 +190,59 @@ def view(axes: list[Axis]) -> tuple[Axis, Axis]:
     return across, down
 
 
-def _nearest(point: Point, axis: Axis) -> Any:
-    """Return the value of an axis that is nearest to a point, by the ratio of positive numbers."""
-    value: Any = point.freedom if axis.name == COST else point.values.get(axis.name)
-    kernel = point.values.get("kernel")
-    if isinstance(kernel, Kernel) and axis.title.startswith(f"{kernel.name} "):
-        value = _kernel_numbers(kernel).get(axis.title.removeprefix(f"{kernel.name} "))
+def _nearest(value: Any, axis: Axis) -> Any:
+    """Return the value of an axis that is nearest to another one, by the ratio of numbers."""
     if not is_number(value) or value <= 0 or not axis.numeric:
         return value
     known = [each for each in axis.values if each is not None and each > 0]
     return min(known, key=lambda each: abs(math.log(each / value)), default=None)
 
 
-def _labels(name: str, values: list[Any], points: list[Point]) -> list[str]:
+def _labels(axis: Axis, points: list[Point]) -> list[str]:
     """Return texts with enough digits to tell values apart; a λ has its C beside it."""
     labels: list[str] = []
     for digits in (3, 6, 15):
-        if len(set(labels)) < len(values):
-            labels = [value_text(value, digits) for value in values]
-    if name != "lam":
+        if len(set(labels)) < len(axis.values):
+            labels = [value_text(value, digits) for value in axis.values]
+    costs = [[p.cell.cost for p in points if p.at.get("lam") == value] for value in axis.values]
+    if axis.name != "lam" or any(
+        None in each or max(filter(None, each)) > 1.01 * min(filter(None, each)) for each in costs
+    ):
         return labels
-    found = []
-    for label, value in zip(labels, values, strict=True):
-        costs = [p.cell.cost for p in points if p.at.get("lam") == value]
-        known = [cost for cost in costs if cost is not None]
-        if len(known) < len(costs) or max(known) > 1.01 * min(known):
-            return labels
-        found.append(label + cost_text(min(known)))
-    return found
+    return [label + texts.cost_text(each[0]) for label, each in zip(labels, costs, strict=True)]
 
 
-def _replace_lam(points: list[Point]) -> dict[str, str]:
+def _replace_lam(points: list[Point], inside: list[Point]) -> dict[str, str]:
     """Replace λ by the cost if each kernel has its own λ; return the title of that axis.
 
     A heatmap over λ would be mostly empty.
     """
-    known = [point for point in points if point.values.get("lam") is not None]
-    freedoms = sorted({point.freedom for point in known if point.freedom is not None})
+    known = [point for point in inside if point.values.get("lam") is not None]
     if not known or any(point.freedom is None for point in known):
         return {}
     groups: list[list[float]] = []
-    for cost in freedoms:
-        if groups and cost < groups[-1][0] * _ALIKE:
-            groups[-1].append(cost)
-        else:
-            groups.append([cost])
-    costs: dict[float, float] = {}
+    for cost in sorted({point.freedom or 0.0 for point in known}):
+        if not groups or cost >= groups[-1][0] * _ALIKE:
+            groups.append([])
+        groups[-1].append(cost)
+    costs: dict[float | None, float] = {}
     for group in groups:
         middle = group[len(group) // 2]
         one, two = float(f"{middle:.0e}"), float(f"{middle:.1e}")
         costs |= dict.fromkeys(group, one if abs(one / middle - 1) < 0.12 else two)
-    places = {
-        (costs[point.freedom or 0.0], *(each for each in point.values.items() if each[0] != "lam"))
-        for point in known
-    }
+    others = ({**point.values, "lam": costs[point.freedom]} for point in known)
+    places = {tuple(each.items()) for each in others}
     if len(groups) >= len({point.values["lam"] for point in known}) or len(places) < len(known):
         return {}
     for point in points:
         point.at.pop("lam", None)
-        point.at[COST] = None if point.freedom is None else costs[point.freedom]
+        point.at[COST] = costs.get(point.freedom, point.freedom)
     return {COST: "cost, C·K(x, x)"}
 
 
-def _replace_kernels(points: list[Point]) -> dict[str, str]:
+def _replace_kernels(points: list[Point], inside: list[Point]) -> dict[str, str]:
     """Replace kernels that differ in one number by that number; return the title of its axis."""
-    kernels = {point.values.get("kernel") for point in points}
+    kernels = {point.values.get("kernel") for point in inside}
     numbers = {each: _kernel_numbers(each) for each in kernels if isinstance(each, Kernel)}
     names = {name for each in numbers.values() for name in each}
     varying = [name for name in names if len({each.get(name) for each in numbers.values()}) > 1]
@@ -281,13 +253,13 @@ def _replace_kernels(points: list[Point]) -> dict[str, str]:
         return {}
     title = f"{next(iter(numbers)).name} {name}"
     for point in points:
-        point.at[title] = numbers[point.at.pop("kernel")][name]
+        point.at[title] = _kernel_numbers(point.at.pop("kernel")).get(name)
     return {title: title}
 
 
-def _kernel_numbers(kernel: Kernel) -> dict[str, Any]:
+def _kernel_numbers(kernel: Any) -> dict[str, Any]:
     """Return the parameters of a kernel; a relative width counts by its factor."""
-    params = kernel.get_params()
+    params = kernel.get_params() if isinstance(kernel, Kernel) else {}
     if isinstance(kernel, DistanceKernel) and kernel.factor is not None and kernel.main is not None:
         del params[kernel.main]
         params[f"{kernel.main} / usual"] = kernel.factor

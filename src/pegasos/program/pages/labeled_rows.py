@@ -1,4 +1,4 @@
-"""Labeled rows of a page, and numbers of samples of them."""
+"""What a page shows: fitted models and searches, and labeled rows with numbers of samples."""
 
 from __future__ import annotations
 
@@ -9,14 +9,63 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 from pegasos.program.tables.dataset import NUMBER, TEXT, Column, Dataset, holds_words
 from pegasos.program.tables.labels import label_texts
+from pegasos.search.anatomy import anatomy
+from pegasos.search.sweep import SweepCV
+from pegasos.sklearn_private import get_feature_names
 
 Array = np.ndarray[Any, Any]
 
-#: Rows of statistics of features.
-STATISTICS_ROWS = 50_000
+#: Rows of statistics of features, and of their ranking.
+STATISTICS_ROWS, _RANKED_ROWS = 50_000, 5000
+
+
+def check_shown(thing: Any, what: str) -> None:
+    """Raise an error for objects that are not fitted or not of pegasos; `what` can be shown."""
+    if not isinstance(thing, SweepCV):
+        try:
+            thing = anatomy(thing).learner
+        except ValueError as error:
+            raise ValueError(f"{what}. {error}") from None
+    try:
+        check_is_fitted(thing, "cv_results_" if isinstance(thing, SweepCV) else "classes_")
+    except NotFittedError:
+        name = type(thing).__name__
+        text = f"this {name} is not fitted yet, so there is nothing to show: call fit first."
+        raise NotFittedError(text) from None
+
+
+def as_dataset(X: Any, y: Any, facts: dict[str, Any]) -> Dataset | None:
+    """Return arrays or frames as a data set.
+
+    `name`, `image` and `columns` are taken out of `facts`. Frames are added to it as `rows`,
+    because a model takes them as they are.
+    """
+    name, image = str(facts.pop("name", "the data")), facts.pop("image", None)
+    columns = facts.pop("columns", None)
+    if X is None or isinstance(X, Dataset):
+        return X
+    labels = None if y is None else np.asarray(y)
+    columns = get_feature_names(X) if columns is None else columns
+    listed = [] if columns is None else [Column(str(each)) for each in columns]
+    if hasattr(X, "columns"):
+        import polars as pl
+
+        facts["rows"], found, words = X, [], []
+        for column in X.columns:
+            each = pl.Series(str(column), np.asarray(X[column]).tolist(), strict=False)
+            words.append(holds_words(each))
+            number = each if words[-1] else each.cast(pl.Float64).fill_nan(None)
+            found.append(number.cast(pl.String) if words[-1] else number)
+        if any(words) or any(each.null_count() for each in found):
+            kinds = zip(found, words, strict=True)
+            listed = [Column(each.name, TEXT if word else NUMBER) for each, word in kinds]
+            return Dataset(name, pl.DataFrame(found), listed, labels, image=image)
+    return Dataset(name, X if sparse.issparse(X) else np.asarray(X), listed, labels, image=image)
 
 
 @dataclass(frozen=True)
@@ -77,12 +126,12 @@ class LabeledRows:
         else:
             X = np.asarray(dense(dataset.X[rows]), dtype=np.float64)
             places = list(range(X.shape[1]))
-        X = np.asarray(np.where(np.isfinite(X), X, np.nan))
+        X = np.where(np.isfinite(X), X, np.nan)
         if np.isnan(X).any():
             keep = np.asarray(~np.isnan(X).all(axis=0))
             X, places = X[:, keep], np.asarray(places)[keep].tolist()
             X = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
-        return X, places
+        return np.asarray(X), places
 
     def scaled(self, X: Array) -> tuple[Array, Array, Array]:
         """Return centered rows, their mean, and the std they are divided by.
@@ -100,7 +149,7 @@ class Separation:
 
     def __init__(self, rows: LabeledRows) -> None:
         shown = sample(len(rows), STATISTICS_ROWS)
-        shown = shown[sample(len(shown), 5000)]
+        shown = shown[sample(len(shown), _RANKED_ROWS)]
         self.names = feature_names(rows.dataset)
         self.X, self.places = rows.numbers(shown)
         self.codes = rows.codes[shown]
@@ -112,51 +161,11 @@ class Separation:
         self.shares = dict(zip(self.places, shares.tolist(), strict=True))
         self.order = sorted(range(len(self.names)), key=lambda j: -self.shares.get(j, -1.0))
 
-    def leading(self, most: int) -> list[int]:
-        """Return the first numeric features of the ranking, in the order of the columns."""
-        return sorted(j for j in self.order[:most] if j in self.shares)
-
-    def values(self, features: list[int]) -> Array:
-        """Return the columns of some numeric features."""
-        return self.X[:, [self.places.index(j) for j in features]]
-
-
-def as_dataset(X: Any, y: Any, facts: dict[str, Any]) -> Dataset | None:
-    """Return arrays or frames as a data set.
-
-    `name`, `image` and `columns` are taken out of `facts`. Frames are added to it as `rows`,
-    because a model takes them as they are.
-    """
-    name, image = str(facts.pop("name", "the data")), facts.pop("image", None)
-    columns = facts.pop("columns", None)
-    if X is None or isinstance(X, Dataset):
-        return X
-    from pegasos.sklearn_private import get_feature_names
-
-    labels = None if y is None else np.asarray(y)
-    columns = get_feature_names(X) if columns is None else columns
-    listed = [] if columns is None else [Column(str(each)) for each in columns]
-    if hasattr(X, "columns"):
-        facts["rows"] = X
-        frame = _polars_frame(X)
-        if frame is not None:
-            kinds = [TEXT if holds_words(each) else NUMBER for each in frame.get_columns()]
-            listed = [Column(*each) for each in zip(frame.columns, kinds, strict=True)]
-            return Dataset(name, frame, listed, labels, image=image)
-    return Dataset(name, X if sparse.issparse(X) else np.asarray(X), listed, labels, image=image)
-
-
-def _polars_frame(X: Any) -> Any:
-    """Return a frame as a Polars frame; None if all values are numbers, none missing."""
-    import polars as pl
-
-    found = []
-    for name in X.columns:
-        each = pl.Series(str(name), np.asarray(X[name]).tolist(), strict=False)
-        is_text = holds_words(each)
-        found.append(each.cast(pl.String) if is_text else each.cast(pl.Float64).fill_nan(None))
-    plain = not any(holds_words(each) or each.null_count() for each in found)
-    return None if plain else pl.DataFrame(found)
+    def leading(self, most: int) -> tuple[list[str], Array]:
+        """Return names and values of the first numeric features, in the order of the columns."""
+        features = sorted(j for j in self.order[:most] if j in self.shares)
+        values = self.X[:, [self.places.index(j) for j in features]]
+        return [self.names[j] for j in features], values
 
 
 def feature_names(dataset: Dataset) -> list[str]:

@@ -10,24 +10,46 @@ import numpy as np
 
 from pegasos.explaining import Explanation
 from pegasos.program.modelfile import read_model
+from pegasos.program.pages import common_sections
 from pegasos.program.pages.blocks import Block, Code, Facts, Section, Text, Tiles
 from pegasos.program.pages.data_section import class_chart
 from pegasos.program.pages.decision_section import decision_blocks, model_rates
-from pegasos.program.pages.error_section import error_table, error_tile, honest_tile
 from pegasos.program.pages.explanation_section import explain_rows, explanation_blocks
 from pegasos.program.pages.labeled_rows import LabeledRows, as_dataset
-from pegasos.program.pages.model_sections import model_sections
-from pegasos.program.pages.page import Page
 from pegasos.program.pages.panel_section import model_panel
-from pegasos.program.pages.reproduction_section import reproduction_blocks
+from pegasos.program.pages.rendering import Page
 from pegasos.program.pages.values import cost_text, count, duration, kernel_text, number_text
 from pegasos.program.records.models import ModelCard, learner_facts
 from pegasos.program.records.runs import ErrorCount
 from pegasos.program.scoring import scores_of
 from pegasos.program.tables.dataset import Dataset, take
 from pegasos.program.tables.row_hashes import hash_rows, split_known
+from pegasos.program.terminal.reproduction import next_commands
 from pegasos.search.anatomy import anatomy
 from pegasos.search.settings import Setting
+
+
+def report_file(path: Path, X: Any, y: Any, facts: dict[str, Any]) -> Page:
+    """Return the page of a model file, from its card, and on rows if there are any."""
+    file = read_model(path)
+    card = ModelCard.read(file.card)
+    names = file.feature_names if card.columns is None else [each.name for each in card.columns]
+    name = path.name if card.data is None else card.data.name
+    known: dict[str, Any] = {"name": name, "columns": names, "image": card.image}
+    known |= {"command": card.command, "seconds": card.seconds, "positive": card.positive}
+    given = {**known, **facts}
+    dataset, positions, kind = as_dataset(X, y, given), None, "these rows"
+    if dataset is not None and dataset.y is not None and file.rows is not None:
+        seen = split_known(hash_rows(dataset.X, dataset.y), file.rows)
+        new = np.flatnonzero(~seen)
+        if not len(new):
+            kind = "these training rows"
+        else:  # mistakes on training rows say little
+            dataset, positions = take(dataset, new), new
+            kind = "the new ones of these rows" if seen.any() else "these new rows"
+    created = {} if card.created is None else {"date": card.created[:10]}
+    given |= {"card": card, "file": path.name, "versions": {**created, **file.versions}}
+    return report_model(file.estimator, dataset, positions=positions, kind=kind, **given)
 
 
 def report_model(
@@ -58,25 +80,19 @@ def report_model(
     kernel = kernel_text(None if learner.kernel is None else learner.kernel_)
     refit = "" if card.refitted_rows is None else " rows, before the refit on all rows"
     errors = {f"{name}{refit}": each for name, each in card.errors.items()}
-    seed = learner.random_state if card.split is None else card.split.seed
     if dataset is not None and dataset.y is not None:
         labeled = LabeledRows.of(dataset, positions, estimator.classes_)
         explanation = explanation or explain_rows(estimator, dataset, rows)
-        errors[kind], middle = _evaluated(
-            estimator, labeled, rows, kind, explanation, positive, tsne
-        )
+        errors[kind], wrong, middle = _evaluated(estimator, labeled, rows, kind, positive)
+        columns = Section("explanation", "Which columns matter", explanation_blocks(explanation))
+        middle += [columns, *common_sections.model_sections(estimator, labeled, wrong, tsne)]
     else:
-        middle = model_sections(estimator, None, None, tsne)
+        middle = common_sections.model_sections(estimator, None, None, tsne)
         text = "No confusion matrix: no rows were given. Use pegasos.report(model, X, y)."
         about: list[Block] = [Text(text, small=True)]
         if card.classes:
             about = [class_chart(list(card.classes), list(card.classes.values()))]
         middle.append(Section("rows", "The data", about))
-    summary: list[Block] = [*_tiles(errors, card)]
-    if file is not None:
-        from pegasos.program.terminal.reproduction import next_commands
-
-        summary.append(Code("Next steps", "\n".join(next_commands(file, source))))
     facts = {
         "model": found.model,
         "class": found.learner,
@@ -86,34 +102,34 @@ def report_model(
         "support vectors": found.support_vectors,
         "relative duality gap": None if found.gap is None else number_text(found.gap),
     }
-    summary += [Facts(facts), *error_table(errors, "Errors", folded=True)]
+    summary = _tiles(errors, card)
+    if file is not None:
+        summary.append(Code("Next steps", "\n".join(next_commands(file, source))))
+    summary += [Facts(facts), *common_sections.error_table(errors, "Errors", folded=True)]
+    seed = learner.random_state if card.split is None else card.split.seed
     seed = seed if isinstance(seed, int) else None
-    again = reproduction_blocks(Setting.of(estimator), command, seed, seconds, versions)
+    again = common_sections.reproduction_blocks(
+        Setting.of(estimator), command, seed, seconds, versions
+    )
     sections = [
         Section("summary", "Summary", summary),
         *middle,
         Section("again", "Reproduce this model", again),
     ]
-    took = f", fitted in {duration(seconds)}" if seconds else ""
-    name = "a model" if dataset is None else dataset.name
-    if dataset is None and card.data is not None:
+    name = "a model"
+    if dataset is not None:
+        name = f"evaluated on {dataset.name}, {count(len(dataset), 'row')}"
+    elif card.data is not None:
         name = f"trained on {card.data.name}, {count(card.data.rows, 'row')}"
-    elif dataset is not None:
-        name = f"evaluated on {name}, {count(len(dataset), 'row')}"
+    took = f", fitted in {duration(seconds)}" if seconds else ""
     subtitle = f"{found.learner}, {kernel}{took}; {name}."
     return Page(file or "A model of pegasos", subtitle, sections)
 
 
 def _evaluated(
-    estimator: Any,
-    labeled: LabeledRows,
-    rows: Any,
-    kind: str,
-    explanation: Explanation | None,
-    positive: str | None,
-    tsne: bool,
-) -> tuple[ErrorCount, list[Section]]:
-    """Return the error on labeled rows, and the sections that show it."""
+    estimator: Any, labeled: LabeledRows, rows: Any, kind: str, positive: str | None
+) -> tuple[ErrorCount, Any, list[Section]]:
+    """Return the error on labeled rows, which of them are wrong, and sections on both."""
     learner: Any = anatomy(estimator, fitted=True).learner
     dataset, codes, classes = labeled.dataset, labeled.codes, estimator.classes_
     found = scores_of(estimator, dataset if rows is None else replace(dataset, X=rows))
@@ -127,54 +143,22 @@ def _evaluated(
     baseline = float(np.mean(codes != np.bincount(codes).argmax()))
     decisions = decision_blocks(None, None, rates, f"Counted on {kind}.")
     panel = model_panel(labeled, predicted, scores)
-    return ErrorCount.counted(len(codes), int(wrong.sum()), baseline), [
-        Section("cell", "Confusion matrix and mistakes", panel),
-        Section("decisions", "Thresholds", decisions),
-        Section("explanation", "Which columns matter", explanation_blocks(explanation)),
-        *model_sections(estimator, labeled, wrong, tsne),
-    ]
+    return (
+        ErrorCount.counted(len(codes), int(wrong.sum()), baseline),
+        wrong,
+        [
+            Section("cell", "Confusion matrix and mistakes", panel),
+            Section("decisions", "Thresholds", decisions),
+        ],
+    )
 
 
 def _tiles(errors: dict[str, ErrorCount], card: ModelCard) -> list[Block]:
     """Return the errors on all kinds of rows, training rows last."""
     known = {name: each for name, each in errors.items() if each.error is not None}
     baseline = next((each.baseline for each in known.values() if each.baseline is not None), None)
-    tiles = honest_tile(card.honest, baseline)
+    tiles = common_sections.honest_tile(card.honest, baseline)
     for name in sorted(known, key=lambda name: "training" in name):
         heading = f"Error on {name}" if "rows" in name else f"Error on {name} rows"
-        tiles.append(error_tile(heading, known[name]))
+        tiles.append(common_sections.error_tile(heading, known[name]))
     return [Tiles(tiles)] if tiles else []
-
-
-# -- model files -----------------------------------------------------------------------------------
-
-
-def report_file(path: Path, X: Any, y: Any, facts: dict[str, Any]) -> Page:
-    """Return the page of a model file, from its card, and on rows if there are any."""
-    file = read_model(path)
-    card = ModelCard.read(file.card)
-    names = file.feature_names if card.columns is None else [each.name for each in card.columns]
-    name = path.name if card.data is None else card.data.name
-    known: dict[str, Any] = {"name": name, "columns": names, "image": card.image}
-    known |= {"command": card.command, "seconds": card.seconds, "positive": card.positive}
-    given = {**known, **facts}
-    dataset, positions, kind = as_dataset(X, y, given), None, "these rows"
-    if dataset is not None and dataset.y is not None and file.rows is not None:
-        seen = split_known(hash_rows(dataset.X, dataset.y), file.rows)
-        new = np.flatnonzero(~seen)
-        if not len(new):
-            kind = "these training rows"
-        else:  # mistakes on training rows say little
-            dataset, positions = take(dataset, new), new
-            kind = "the new ones of these rows" if seen.any() else "these new rows"
-    created = {} if card.created is None else {"date": card.created[:10]}
-    return report_model(
-        file.estimator,
-        dataset,
-        positions=positions,
-        kind=kind,
-        card=card,
-        file=path.name,
-        versions={**created, **file.versions},
-        **given,
-    )

@@ -14,7 +14,7 @@ from pegasos.program.pages.data_section import Images, row_values
 from pegasos.program.pages.grid import Grid
 from pegasos.program.pages.labeled_rows import LabeledRows, dense, feature_names
 from pegasos.program.pages.values import unbroken
-from pegasos.program.pages.vega import Spec, either, number, tooltip, word
+from pegasos.program.pages.vega import Rows, Spec, either, number, tooltip, word
 from pegasos.program.pages.wording import score_text
 from pegasos.program.records.runs import SearchRecord, best_of_families
 from pegasos.program.terminal.reproduction import command_line
@@ -66,9 +66,8 @@ def search_panel(
         room -= len(flat)
         if room < 0 and place not in leading:
             break
-        mistakes = None
+        scores, mistakes = None, None
         if place in leading:
-            scores = None
             with contextlib.suppress(ValueError):  # not kept
                 scores = search.out_of_fold_scores(place)
             if scores is not None and scores.shape[1] not in (len(rows.names), 1):
@@ -80,9 +79,8 @@ def search_panel(
         value = f"{measure.name} {score_text(point.cell.value, measure)}"
         if point.cell.deviation is not None:
             value += f" ± {score_text(point.cell.deviation, measure)} (std over folds)"
-        known: dict[str, Any] = {"setting": point.text, "value": unbroken(value)}
-        setting = point.cell.setting
-        known["command"] = command_line(setting, record.source, record.seed, options)
+        command = command_line(point.cell.setting, record.source, record.seed, options)
+        known = {"setting": point.text, "value": unbroken(value), "command": command}
         shown[str(point.cell.number)] = known
     order = [cell.number for cell in cells if str(cell.number) in kept][:MOST_LISTED]
     blocks = _panel(rows, kept, record.best, {"cells": shown, "order": order})
@@ -96,7 +94,7 @@ def _panel(
 ) -> list[Block]:
     """Return the panel with the rows of all mistakes, and for many classes a chart."""
     dataset, names = rows.dataset, feature_names(rows.dataset)
-    images = None if dataset.image is None else Images(rows)
+    images = None if dataset.image is None else Images(dataset)
     features = sorted(rows.separation.order[:VALUES])
     shown = {}
     for row in sorted({each["row"] for cell in kept.values() for each in cell["mistakes"] or ()}):
@@ -107,7 +105,7 @@ def _panel(
     data |= {"classes": rows.names, "kept": kept, "rows": shown, "most": MOST_CLASSES}
     data["shape"] = None if images is None else images.shape
     data["columns"] = [names[j] for j in features]
-    panel = Panel({}, data, alone=not settings)
+    panel = Panel(data, alone=not settings)
     if str(best) not in kept:
         return [panel]
     spec = confusion_chart(kept[str(best)]["confusion"], rows.names)
@@ -124,9 +122,8 @@ def confusion_counts(truth: Array, predicted: Array, classes: int) -> list[int]:
     Rows with a negative prediction were not evaluated.
     """
     tested = predicted >= 0
-    counts = np.bincount(truth[tested] * classes + predicted[tested])
-    pairs = np.flatnonzero(counts)
-    found = np.column_stack([pairs // classes, pairs % classes, counts[pairs]])
+    pairs, counts = np.unique(truth[tested] * classes + predicted[tested], return_counts=True)
+    found = np.column_stack([pairs // classes, pairs % classes, counts])
     return found.reshape(-1).astype(int).tolist()
 
 
@@ -166,13 +163,10 @@ def confusion_chart(flat: list[int], names: list[str], rates: bool = False) -> S
 
     Color is the share of the true class.
     """
-    classes = len(names)
-    triples = list(zip(*[iter(flat)] * 3, strict=True))
-    totals = dict.fromkeys(range(classes), 0)
-    for true, _, many in triples:
-        totals[true] += many
-    rows = []
-    for true, given, many in triples:
+    classes, triples = len(names), np.reshape(flat, (-1, 3))
+    totals = np.bincount(triples[:, 0], triples[:, 2], classes).astype(int).tolist()
+    rows: Rows = []
+    for true, given, many in triples.tolist():
         rate = many / totals[true]
         label = f"{100 * rate:.1f}" if rate < 0.0995 else f"{100 * rate:.0f}"
         what = f"rows of {names[true]} predicted as {names[given]}"
@@ -185,9 +179,9 @@ def confusion_chart(flat: list[int], names: list[str], rates: bool = False) -> S
     tilted = {**ticks, "labelAngle": 0 if classes <= 12 else -60}
     x = word("given", "gr", title="predicted", axis=tilted)
     places: Spec = {"x": x, "y": word("true", "tr", title="true", axis=ticks)}
+    places["tooltip"] = tooltip(true="true", given="predicted", shown="rows")
     # Small rates are close to the background, so that dark pages have no bright spots.
     scale = {"type": "sqrt", "domain": [0, 1], "range": [0.06, 1]}
-    places["tooltip"] = tooltip(true="true", given="predicted", shown="rows")
     shade = {"opacity": number("rate", scale=scale, legend=None), "color": {"value": "#0b5fa5"}}
     shade["description"] = word("shown")
     ink = either("datum.rate > 0.2", "#fff", "currentColor")

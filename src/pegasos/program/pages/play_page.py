@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 
 from pegasos.program.pages.labeled_rows import LabeledRows, as_dataset, feature_names
-from pegasos.program.pages.map_section import place_rows
-from pegasos.program.pages.rendering import HtmlPage, render_play
+from pegasos.program.pages.plane_section import place_rows
+from pegasos.program.pages.rendering import HtmlPage, fill
 from pegasos.program.tables.dataset import NUMBER, BadData, Dataset, take
-
-Array = np.ndarray[Any, Any]
 
 #: Classes with a color and a shape of their own, most points, points shown first, and the half
 #: width of the window that contains nearly all of them.
@@ -52,7 +50,9 @@ def play(X: Any = None, y: Any = None, **facts: Any) -> PlayPage:
         given = ", ".join(sorted(facts))
         raise TypeError(f"play() takes X, y, name, image and columns; got {given}.")
     title = "pegasos play" if dataset is None else f"pegasos play: {dataset.name}"
-    return PlayPage(title, render_play(title, None if dataset is None else points_of(dataset)))
+    # `web/build.py` builds the template from `web/play`.
+    data = None if dataset is None else points_of(dataset)
+    return PlayPage(title, fill("play.html", data, title=title))
 
 
 def points_of(dataset: Dataset) -> dict[str, Any]:
@@ -71,16 +71,19 @@ def points_of(dataset: Dataset) -> dict[str, Any]:
             "(sparse rows: at most 2,000)."
         )
     method, places, shown = found
-    two = method == "two features"
-    if two:
+    extent = np.quantile(np.abs(places - np.median(places, axis=0)), 0.98, axis=0)
+    if method == "two features":
         listed = zip(feature_names(dataset), dataset.columns, strict=False)
         named = [name for name, column in listed if column.kind == NUMBER]
         notes.append(f"across: {named[0]}, up: {named[1]}" if len(named) == 2 else method)
     else:
+        extent = np.full(2, extent.max())  # both directions have one unit
         notes.append(f"the first two principal components of {dataset.X.shape[1]} features")
     if len(shown) < len(rows):
         notes.append(f"{len(shown):,} of {len(rows):,} rows")
-    places = _in_window(places, apart=two)
+    # Points are centered and scaled to the window.
+    scaled = WINDOW * (places - np.median(places, axis=0)) / np.where(extent > 0, extent, 1.0)
+    places = scaled.clip(-9.0, 9.0).round(3)
     order = np.random.default_rng(0).permutation(len(places))
     listed_points = zip(places[order].tolist(), rows.codes[shown][order].tolist(), strict=True)
     return {
@@ -90,13 +93,3 @@ def points_of(dataset: Dataset) -> dict[str, Any]:
         "n": min(USUAL_POINTS, len(places)),
         "notes": notes,
     }
-
-
-def _in_window(places: Array, apart: bool) -> Array:
-    """Return points centered and scaled to the window, each coordinate apart or both alike."""
-    centered = places - np.median(places, axis=0)
-    extent = np.quantile(np.abs(centered), 0.98, axis=0)
-    if not apart:
-        extent = np.full(2, extent.max())
-    scaled = WINDOW * centered / np.where(extent > 0, extent, 1.0)
-    return np.asarray(scaled.clip(-9.0, 9.0).round(3))

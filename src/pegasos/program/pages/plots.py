@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
-from pegasos.program.pages.boundary_section import boundary_chart, find_boundary
 from pegasos.program.pages.decision_section import model_rates, rate_charts, search_rates
+from pegasos.program.pages.fit_section import curve_chart, curves_of
 from pegasos.program.pages.grid import NO_AXIS, Axis, Grid, axes_of, view
 from pegasos.program.pages.grid_section import heatmap as grid_heatmap
 from pegasos.program.pages.grid_section import lines
-from pegasos.program.pages.labeled_rows import LabeledRows, as_dataset
-from pegasos.program.pages.learning_section import curve_chart, curves_of
-from pegasos.program.pages.model_sections import check_shown
+from pegasos.program.pages.labeled_rows import LabeledRows, as_dataset, check_shown
 from pegasos.program.pages.panel_section import confusion_chart, confusion_counts
+from pegasos.program.pages.plane_section import boundary_chart, find_boundary
 from pegasos.program.pages.vega import Spec
 from pegasos.program.records.codec import to_json
-from pegasos.program.records.runs import search_record
+from pegasos.program.records.searches import search_record
 from pegasos.program.tables.labels import label_texts
 from pegasos.search.anatomy import anatomy
 from pegasos.search.sweep import SweepCV

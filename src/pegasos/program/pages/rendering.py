@@ -1,4 +1,4 @@
-"""Render blocks to one HTML file that contains styles, scripts and data."""
+"""Pages as one HTML file with styles, scripts and data; their charts and tables as files."""
 
 from __future__ import annotations
 
@@ -14,30 +14,23 @@ from pathlib import Path
 from typing import Any
 
 from pegasos.engine.runtime.compiling import cache_folder
-from pegasos.program.files import write_text
-from pegasos.program.pages.blocks import Block, Chart, Panel, Section, Thresholds
+from pegasos.program.files import write_bytes, write_text
+from pegasos.program.pages.blocks import Block, Chart, Panel, Section, Table, Thresholds
 from pegasos.program.pages.values import unbroken
-from pegasos.program.records.codec import to_json
+from pegasos.program.pages.vega import Spec
+from pegasos.program.records import codec
 
+#: Page of a run of tune, without its rendering.
+NAME = "report.json"
 #: Numbers that browsers would break at their hyphen.
 _POWER = re.compile(r"[-.\d]*\de-\d+")
-#: Passes the notebook's theme to the frame: light or dark by its first opaque background.
-_THEME_OF_NOTEBOOK = """
-(function (frame) {
-  const tell = () => {
-    for (let at = frame.parentElement; at; at = at.parentElement) {
-      const color = getComputedStyle(at).backgroundColor.match(/[\\d.]+/g).map(Number);
-      const [red, green, blue, alpha = 1] = color;
-      if (alpha < 0.5) continue;
-      const theme = 2 * red + 5 * green + blue < 8 * 110 ? "dark" : "light";
-      frame.contentWindow.postMessage({ theme }, "*");
-      return;
-    }
-  };
-  frame.addEventListener("load", tell);
-  new MutationObserver(tell).observe(document.body, { attributes: true });
-})(document.currentScript.previousElementSibling);
-"""
+#: Config of charts in files: black on white, whatever the reader of the page prefers.
+_ON_PAPER = {
+    "background": "white",
+    "font": "sans-serif",
+    "view": {"stroke": None},
+    "axis": {"gridOpacity": 0.4},
+}
 
 
 class HtmlPage:
@@ -54,12 +47,127 @@ class HtmlPage:
         look = 'style="width:100%;height:820px;border:0" sandbox="allow-scripts"'
         page, title = escaping.escape(self.html), escaping.escape(self.title)
         frame = f'<iframe srcdoc="{page}" {look} title="{title}"></iframe>'
-        return f"{frame}<script>{_THEME_OF_NOTEBOOK}</script>"
+        return f"{frame}<script>{_asset('notebook.js')}</script>"
 
     def save(self, path: str | Path) -> Path:
         """Write the page atomically."""
         write_text(path, self.html)
         return Path(path)
+
+
+class Page(HtmlPage):
+    """Page of sections; those without blocks are left out.
+
+    `html` is its text, `save(path)` writes the page alone, and `write(folder)` also figures and
+    tables.
+    """
+
+    def __init__(self, title: str, subtitle: str, sections: list[Section]) -> None:
+        self.subtitle, self.sections = subtitle, [each for each in sections if each.blocks]
+        super().__init__(title, render(title, subtitle, self.sections))
+
+    def section(self, name: str) -> Section:
+        """Return a section by its name."""
+        return next(each for each in self.sections if each.name == name)
+
+    def charts(self) -> dict[str, Spec]:
+        """Return all charts of the page by name."""
+        blocks = (block for section in self.sections for block in section.blocks)
+        return {name: spec for block in blocks for name, spec in block.charts().items()}
+
+    def tables(self) -> list[Table]:
+        """Return all tables of the page, including those behind charts."""
+        blocks = (block for section in self.sections for block in section.blocks)
+        return [table for block in blocks for table in block.tables() if table.rows]
+
+    def save_json(self, folder: str | Path) -> Path:
+        """Write report.json, from which `read_page` makes the page again."""
+        found = {"title": self.title, "subtitle": self.subtitle, "sections": self.sections}
+        return codec.save(Path(folder) / NAME, found)
+
+    def write(self, folder: str | Path, figures: bool = False, name: str = "report.html") -> Path:
+        """Write the page, and with `figures` its charts and tables as files."""
+        path = self.save(Path(folder) / name)
+        if figures:
+            self._write_figures(path.parent / "figures")
+        return path
+
+    def _write_figures(self, folder: Path) -> None:
+        """Write tables as CSV, Markdown and LaTeX, and charts, which take about a second each."""
+        import vl_convert
+
+        for table in self.tables():
+            for suffix, text in table.as_files().items():
+                write_text(folder / f"{_slug(table.name)}.{suffix}", text)
+        for name, spec in self.charts().items():
+            drawn, path = {**spec, "width": 480}, str(folder / _slug(name))
+            if spec.get("width") != "container":
+                drawn = spec
+            picture = vl_convert.vegalite_to_svg(drawn, config=_ON_PAPER)
+            write_text(f"{path}.svg", picture)
+            write_bytes(f"{path}.png", vl_convert.svg_to_png(picture, scale=2))
+            write_bytes(f"{path}.pdf", vl_convert.svg_to_pdf(picture))
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9.=-]+", "-", name).strip("-.")[:80] or "figure"
+
+
+# -- HTML ------------------------------------------------------------------------------------------
+
+
+def render(title: str, subtitle: str, sections: list[Section]) -> str:
+    """Return the HTML of a page."""
+    from markupsafe import Markup
+
+    data: dict[str, Any] = {"charts": {}}
+    for block in (each for section in sections for each in section.blocks):
+        if isinstance(block, Chart):
+            data["charts"][block.name] = block.spec
+        elif isinstance(block, Panel):
+            data["panel"] = block.data
+        elif isinstance(block, Thresholds):
+            data["thresholds"] = {**block.data, "charts": block.figures}
+    # Each script has its own scope, so that libraries and page share only names on window.
+    both = _bundle(), _asset("page.js")
+    given: dict[str, Any] = {"title": title, "subtitle": subtitle, "sections": sections}
+    given["scripts"] = [Markup(f"(function () {{\n{each}\n}})();") for each in both]
+    return fill("page.html", data, evaluates=True, **given)
+
+
+def fill(template: str, data: Any, **given: Any) -> str:
+    """Return a template filled in; it escapes all values, and data are JSON."""
+    import jinja2
+    from markupsafe import Markup, escape
+
+    def prose(text: str) -> Markup:  # units stay on one line: λ = 3, and numbers such as 1e-5
+        return Markup(_POWER.sub(r'<span class="whole">\g<0></span>', str(escape(unbroken(text)))))
+
+    def groups(blocks: list[Block]) -> list[tuple[str, list[Block]]]:  # that share a line
+        def layout(block: Block) -> str:
+            found: str = getattr(block, "layout", "")
+            return found if found in ("half", "fit") else ""
+
+        return [(name, list(group)) for name, group in itertools.groupby(blocks, key=layout)]
+
+    loader = jinja2.FunctionLoader(_asset)
+    environment = jinja2.Environment(
+        loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"prose": prose, "groups": groups}
+    safe = {"styles": [Markup(_asset("page.css"))], "data": Markup(embedded(data))}
+    return str(environment.get_template(template).render(**given, **safe))
+
+
+def embedded(value: Any) -> str:
+    """Return JSON for a script element, without characters that could end it or begin a tag."""
+    found = codec.to_json(value)
+    text = json.dumps(found, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.translate({ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"})
+
+
+def _asset(name: str) -> str:
+    return files("pegasos.program.pages").joinpath("assets", name).read_text(encoding="utf-8")
 
 
 @functools.cache
@@ -79,71 +187,3 @@ def _bundle() -> str:
     with contextlib.suppress(OSError):
         write_text(kept, script)
     return script
-
-
-def _asset(name: str) -> str:
-    return files("pegasos.program.pages").joinpath("assets", name).read_text(encoding="utf-8")
-
-
-def embedded(value: Any) -> str:
-    """Return JSON for a script element, without characters that could end it or begin a tag."""
-    text = json.dumps(to_json(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    for mark in "<>&\u2028\u2029":
-        text = text.replace(mark, f"\\u{ord(mark):04x}")
-    return text
-
-
-def _prose(text: str) -> Any:
-    """Return text whose units stay on one line: λ = 3, and numbers such as 1e-5."""
-    from markupsafe import Markup, escape
-
-    return Markup(_POWER.sub(r'<span class="whole">\g<0></span>', str(escape(unbroken(text)))))
-
-
-def _groups(blocks: list[Block]) -> list[tuple[str, list[Block]]]:
-    """Return blocks in their order, with charts that share a line grouped under a layout."""
-
-    def layout(block: Block) -> str:
-        return block.layout if isinstance(block, Chart) and block.layout in ("half", "fit") else ""
-
-    return [(name, list(group)) for name, group in itertools.groupby(blocks, key=layout)]
-
-
-def _fill(template: str, data: Any, **given: Any) -> str:
-    """Return a template filled in; it escapes all values, and data are JSON."""
-    import jinja2
-    from markupsafe import Markup
-
-    loader = jinja2.FunctionLoader(_asset)
-    environment = jinja2.Environment(
-        loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {"prose": _prose, "groups": _groups}
-    safe = {"styles": [Markup(_asset("page.css"))], "data": Markup(embedded(data))}
-    return str(environment.get_template(template).render(**given, **safe))
-
-
-def render(title: str, subtitle: str, sections: list[Section]) -> str:
-    """Return a page of sections; those without blocks are left out."""
-    from markupsafe import Markup
-
-    sections = [section for section in sections if section.blocks]
-    data: dict[str, Any] = {"charts": {}}
-    for block in (each for section in sections for each in section.blocks):
-        if isinstance(block, Chart):
-            data["charts"][block.name] = block.spec
-        elif isinstance(block, Panel):
-            data["panel"] = block.data
-        elif isinstance(block, Thresholds):
-            data["thresholds"] = {**block.data, "charts": block.figures}
-    # Each script has its own scope, so that libraries and page share only names on window.
-    scripts = [
-        Markup(f"(function () {{\n{each}\n}})();") for each in (_bundle(), _asset("page.js"))
-    ]
-    given = {"title": title, "subtitle": subtitle, "sections": sections}
-    return _fill("page.html", data, scripts=scripts, evaluates=True, **given)
-
-
-def render_play(title: str, data: Any) -> str:
-    """Return the page of `pegasos play`, which `web/build.py` builds from `web/play`."""
-    return _fill("play.html", data, title=title)

@@ -12,16 +12,15 @@ from pegasos.program.pages.blocks import (
     Section,
     Table,
     Text,
-    Tile,
     Tiles,
     columns,
 )
-from pegasos.program.pages.page import Page
+from pegasos.program.pages.rendering import Page
 from pegasos.program.pages.values import count, duration, percent
 from pegasos.program.pages.vega import Rows, Spec, chart, either, mark, number, tooltip, word
 from pegasos.studies.results import VERDICTS, Figure, JudgedNumber, StudyResult
 
-_VERDICT_COLORS = dict(zip(VERDICTS, ["#009e73", "#0072b2", "#e69f00", "#d55e00"], strict=False))
+_VERDICT_COLORS = dict(zip(VERDICTS, ["#009e73", "#0072b2", "#e69f00", "#d55e00"], strict=True))
 _VERDICTS = (
     "Exact: all printed digits agree. Within noise: inside the central 95 % of our distribution "
     "over seeds. Undecided: between 95 % and 99 %, or no distribution. Differs: outside 99 %."
@@ -30,37 +29,35 @@ _VERDICTS = (
 
 def study_page(study: StudyResult) -> Page:
     """Return the page of a study."""
-    figures = enumerate(study.figures, start=1)
-    sections = [
-        Section("summary", "Summary", _summary(study)),
-        Section("claims", "Claims", _claims(study)),
-        Section("numbers", "Printed numbers and ours", _numbers(study)),
-        Section(
-            "figures",
-            "Figures",
-            [block for n, figure in figures for block in figure_blocks(figure, f"figure-{n}")],
-        ),
-    ]
-    size = f"{study.rows:,} rows of {study.data}, {count(study.seeds, 'seed')}"
-    return Page(study.title, f"{study.study}: {size}, {duration(study.seconds)}.", sections)
-
-
-def _summary(study: StudyResult) -> list[Block]:
-    total = len(study.numbers)
-    tiles: list[Tile] = [
+    total, summary, claims = len(study.numbers), list[Block](), list[Block]()
+    tiles = [("Best error found", percent(best.error), best.what, None) for best in study.best]
+    shares = [
         (verdict.capitalize(), f"{many} of {total}", "printed numbers", many / total)
         for verdict, many in study.counts().items()
         if total
     ]
-    tiles += [("Best error found", percent(best.error), best.what, None) for best in study.best]
-    blocks: list[Block] = [Tiles(tiles)] if tiles else []
-    return [*blocks, Text(study.protocol), *(Text(note) for note in study.notes)]
-
-
-def _claims(study: StudyResult) -> list[Block]:
-    rows = [vars(claim) for claim in study.claims]
-    listed = columns("text", claim="claim", verdict="verdict", evidence="evidence", source="source")
-    return [Table("claims", "Claims of the report, and ours", listed, rows)] if rows else []
+    if shares or tiles:
+        summary.append(Tiles([*shares, *tiles]))
+    summary += [Text(study.protocol), *(Text(note) for note in study.notes)]
+    if study.claims:
+        names = {name: name for name in ("claim", "verdict", "evidence", "source")}
+        rows = [vars(claim) for claim in study.claims]
+        claims.append(
+            Table("claims", "Claims of the report, and ours", columns("text", **names), rows)
+        )
+    figures = [
+        block
+        for place, figure in enumerate(study.figures, start=1)
+        for block in figure_blocks(figure, f"figure-{place}")
+    ]
+    sections = [
+        Section("summary", "Summary", summary),
+        Section("claims", "Claims", claims),
+        Section("numbers", "Printed numbers and ours", _numbers(study)),
+        Section("figures", "Figures", figures),
+    ]
+    size = f"{study.rows:,} rows of {study.data}, {count(study.seeds, 'seed')}"
+    return Page(study.title, f"{study.study}: {size}, {duration(study.seconds)}.", sections)
 
 
 def _numbers(study: StudyResult) -> list[Block]:
@@ -72,9 +69,9 @@ def _numbers(study: StudyResult) -> list[Block]:
     rows = [vars(each) for each in study.numbers]
     table = Table("numbers", "Every printed number", listed, rows, filter_by="verdict")
     errors = [each for each in study.numbers if 0 <= each.printed <= 1 and 0 <= each.ours <= 1]
-    caption = f"Vertical lines: the central 95 % of our distribution over seeds. {_VERDICTS}"
     if len(errors) < 5:
         return [table, Text(_VERDICTS, small=True)]
+    caption = f"Vertical lines: the central 95 % of our distribution over seeds. {_VERDICTS}"
     return [Chart("printed-ours", "Printed and ours", numbers_chart(errors), caption), table]
 
 
@@ -82,25 +79,23 @@ def numbers_chart(numbers: list[JudgedNumber]) -> Spec:
     """Return every printed number against ours, with the central 95 % of our distribution."""
     rows: Rows = []
     for each in numbers:
-        low = each.ours if each.low is None else each.low
-        high = each.ours if each.high is None else each.high
+        low, high = (each.ours if end is None else end for end in (each.low, each.high))
         rows.append({**vars(each), "low": low, "high": high})
     shown = [verdict for verdict in VERDICTS if any(row["verdict"] == verdict for row in rows)]
     scale = {"domain": shown, "range": [_VERDICT_COLORS[verdict] for verdict in shown]}
     legend = {"orient": "top", "title": None, "symbolOpacity": 1}
     color = {"color": word("verdict", scale=scale, legend=legend)}
-    x = {"x": number("printed", title="printed", axis={"labelExpr": vega.TICK})}
-    y = {"y": number("ours", title="ours", axis={"labelExpr": vega.TICK})}
+    x, y = (number(name, title=name, axis={"labelExpr": vega.TICK}) for name in ("printed", "ours"))
     both = {"printed": ("printed", ".12~g"), "ours": ("ours", ".6~g")}
-    hints = {"tooltip": tooltip(id="number", **both, verdict="verdict")}
-    ends = {"y": number("low"), "y2": {"field": "high"}}
+    dots = {"x": x, "y": y, **color, "tooltip": tooltip(id="number", **both, verdict="verdict")}
+    ends = {"x": x, "y": number("low"), "y2": {"field": "high"}, **color}
     printed = [row["printed"] for row in rows]
     equal = [{"printed": each, "ours": each} for each in (min(printed), max(printed))]
     dashed = {"color": "gray", "strokeDash": [4, 4], "strokeWidth": 1}
     layers = [
-        {"data": {"values": equal}, **mark("line", {**x, "y": number("ours")}, **dashed)},
-        mark("rule", {**x, **ends, **color}, opacity=0.4),
-        mark("point", {**x, **y, **color, **hints}, filled=True, size=40, opacity=0.9),
+        {"data": {"values": equal}, **mark("line", {"x": x, "y": number("ours")}, **dashed)},
+        mark("rule", ends, opacity=0.4),
+        mark("point", dots, filled=True, size=40, opacity=0.9),
     ]
     return chart(rows, *layers, height=360)
 
@@ -121,30 +116,28 @@ def figure_blocks(figure: Figure, name: str) -> list[Block]:
         titles = {str(key): str(key) for row in figure.rows for key in row}
         table = Table(name, figure.title, columns("number", **titles), figure.rows)
         return [table, *([Text(figure.caption, small=True)] if figure.caption else [])]
+    kinds = {"heatmap": _heatmap, "lines": _lines, "bars": _bars, "points": _points}
+    spec = kinds[figure.kind](figure)
     if figure.kind == "points":
-        return [Chart(name, figure.title, _points(figure), figure.caption)]
-    spec = {"heatmap": _heatmap, "lines": _lines, "bars": _bars}[figure.kind](figure)
+        return [Chart(name, figure.title, spec, figure.caption)]
     layout = "half" if figure.kind == "heatmap" else "full"
     return [Chart.with_rows(name, figure.title, spec, figure.caption, layout)]
 
 
 def _heatmap(figure: Figure) -> Spec:
     """Return a number as a color over two axes; dark is larger."""
-    rows: Rows = []
     across, down = (
         list(dict.fromkeys(row[axis] for row in figure.rows)) for axis in (figure.x, figure.y)
     )
-    for row in figure.rows:
-        x, y = row[figure.x], row[figure.y]
-        place = {"xr": across.index(x), "yr": down.index(y)}
-        rows.append({"x": str(x), "y": str(y), "v": row[figure.color], **place})
-    values = [row["v"] for row in rows]
+    values = [row[figure.color] for row in figure.rows]
     low, high = min(values), max(values)
-    kind = "log" if low > 0 else "linear"
-    scale = {"type": kind, "scheme": "viridis", "reverse": True}
+    scale: Spec = {"type": "log" if low > 0 else "linear", "scheme": "viridis", "reverse": True}
     scale["domain"] = [low, high if high > low else low + 1e-6]
-    for row in rows:
-        row["dark"] = vega.shade(row["v"], scale) > vega.DARK
+    rows: Rows = []
+    for each in figure.rows:
+        x, y, value = each[figure.x], each[figure.y], each[figure.color]
+        row = {"x": str(x), "y": str(y), "v": value, "xr": across.index(x), "yr": down.index(y)}
+        rows.append({**row, "dark": vega.shade(value, scale) > vega.DARK})
     x_axis = word("x", "xr", title=figure.x, axis={"labelAngle": 0})
     places = {"x": x_axis, "y": word("y", "yr", title=figure.y)}
     hints = tooltip(y=figure.y, x=figure.x, v=(figure.color, ".4f"))
@@ -172,9 +165,9 @@ def _lines(figure: Figure) -> Spec:
 
 
 def _bars(figure: Figure) -> Spec:
-    listed = enumerate(figure.rows)
     rows: Rows = [
-        {"x": str(row[figure.x]), "y": row[figure.y], "order": order} for order, row in listed
+        {"x": str(row[figure.x]), "y": row[figure.y], "order": order}
+        for order, row in enumerate(figure.rows)
     ]
     hints = tooltip(x=figure.x, y=(figure.y, ".4~g"))
     return vega.bars(rows, "x", "y", hints, ".4~g", [20])
@@ -187,8 +180,7 @@ def _points(figure: Figure) -> Spec:
     ]
     colors = vega.class_colors(len({row["class"] for row in rows}))
     axis = {"labels": False, "ticks": False, "domain": False}
-    places = {name: number(name, title=None, axis=axis) for name in ("x", "y")}
-    color = word("class", title=figure.color, scale={"range": colors})
-    hints = tooltip(**{"class": figure.color})
-    text = {**places, "color": color, "text": word("class"), "tooltip": hints}
+    text: Spec = {name: number(name, title=None, axis=axis) for name in ("x", "y")}
+    text["color"] = word("class", title=figure.color, scale={"range": colors})
+    text |= {"text": word("class"), "tooltip": tooltip(**{"class": figure.color})}
     return chart(rows, mark("text", text, fontSize=10), height=420)

@@ -12,20 +12,21 @@ from sklearn.base import clone
 from pegasos.engine.kernels.base import DistanceKernel
 from pegasos.engine.kernels.elementwise import as_rows
 from pegasos.engine.kernels.standard import Polynomial
-from pegasos.program.pages.blocks import Block, Section, Text
+from pegasos.program.pages import common_sections, wording
+from pegasos.program.pages.blocks import Block, Code, Section, Table, Text, Tile, Tiles, columns
 from pegasos.program.pages.decision_section import decision_blocks, search_rates
 from pegasos.program.pages.explanation_section import explain_rows, explanation_blocks
 from pegasos.program.pages.grid import Grid
 from pegasos.program.pages.grid_section import grid_blocks
 from pegasos.program.pages.labeled_rows import LabeledRows, sample
-from pegasos.program.pages.model_sections import model_sections
-from pegasos.program.pages.page import Page
 from pegasos.program.pages.panel_section import search_panel
-from pegasos.program.pages.reproduction_section import reproduction_blocks
-from pegasos.program.pages.summary_section import summary_blocks
+from pegasos.program.pages.rendering import Page
 from pegasos.program.pages.values import count, duration
-from pegasos.program.records.runs import SearchRecord, out_of_fold, search_record
+from pegasos.program.pages.wording import score_text
+from pegasos.program.records.runs import OUT_OF_FOLD, SearchRecord, TuneRecord
+from pegasos.program.records.searches import out_of_fold, search_record
 from pegasos.program.tables.dataset import Dataset
+from pegasos.program.terminal.reproduction import next_commands
 from pegasos.search.anatomy import anatomy
 from pegasos.search.settings import Opaque
 from pegasos.sklearn_private import num_samples, safe_indexing
@@ -67,20 +68,21 @@ def search_page(
     where = "Out-of-fold scores: each row by a model that was not trained on it."
     decisions = decision_blocks(record.calibration, record.threshold, rates, where)
     setting = grid.choice.cell.setting
-    again = reproduction_blocks(setting, record.command, record.seed, record.seconds)
+    again = common_sections.reproduction_blocks(
+        setting, record.command, record.seed, record.seconds
+    )
     sections = [
         Section("summary", "Summary", summary_blocks(record, grid, dataset)),
         Section("grid", "The grid", grid_blocks(grid, clickable=rows is not None)),
         Section("cell", "Confusion matrix and mistakes", panel),
         Section("explanation", "Which columns matter", explanation_blocks(found)),
         Section("decisions", "Probabilities and thresholds", decisions),
-        *model_sections(model, rows, wrong, tsne),
+        *common_sections.model_sections(model, rows, wrong, tsne),
         Section("again", "Reproduce this run", again),
     ]
     size = f"{count(len(record.cells), 'setting')} × {count(record.folds, 'fold')}"
-    data = f"{record.data}, {count(record.training_rows, 'row')}"
+    data = f"{record.data}, {count(record.training_rows if rows is None else len(rows), 'row')}"
     if rows is not None:
-        data = f"{record.data}, {count(len(rows), 'row')}"
         features = count(rows.dataset.X.shape[1], "feature")
         data += f", {features}, {count(len(rows.names), 'class')}"
     took = f", {duration(record.seconds)}" if record.seconds else ""
@@ -96,8 +98,7 @@ def report_search(
     if record.honest is None and record.measure.name == "error":
         # Each round draws all rows anew.
         rounds = int(np.clip(2e7 / search.labels_.shape[1], 50, 1000))
-        honest = search.honest_estimate(rounds=rounds)
-        record = replace(record, honest=honest)
+        record = replace(record, honest=search.honest_estimate(rounds=rounds))
     return search_page(record, search, dataset, X=rows, tsne=tsne)
 
 
@@ -109,8 +110,7 @@ def typical_kernel_values(search: Any, X: Any) -> list[float | None]:
     kinds = [(setting.kernel, setting.preparation) for setting in search.settings_]
     if len(set(kinds)) < 2:
         return []
-    some, prepared = safe_indexing(X, sample(num_samples(X), 200)), dict[Any, Any]()
-    found: dict[Any, float | None] = {}
+    some, found = safe_indexing(X, sample(num_samples(X), 200)), dict[Any, float | None]()
     for (kernel, steps), params in zip(kinds, search.cv_results_["params"], strict=True):
         if (kernel, steps) in found:
             continue
@@ -119,12 +119,107 @@ def typical_kernel_values(search: Any, X: Any) -> list[float | None]:
         elif any(part.name == "Nystroem" for _, part in steps) or isinstance(kernel, Opaque):
             found[kernel, steps] = None
         else:
-            if steps not in prepared:
-                rows = some
-                for stage in anatomy(clone(search.estimator).set_params(**params)).stages:
-                    rows = rows if stage.drops else stage.part.fit_transform(rows)
-                prepared[steps] = as_rows(rows).astype(np.float64)
+            rows = some
+            for stage in anatomy(clone(search.estimator).set_params(**params)).stages:
+                rows = rows if stage.drops else stage.part.fit_transform(rows)
             # x·x + 1: the constant feature is part of a linear predictor.
-            values = (kernel or Polynomial(1)).diagonal(prepared[steps])
+            values = (kernel or Polynomial(1)).diagonal(as_rows(rows).astype(np.float64))
             found[kernel, steps] = float(np.median(values)) or None
     return [found[kind] for kind in kinds]
+
+
+# -- the choice ------------------------------------------------------------------------------------
+
+
+def summary_blocks(record: SearchRecord, grid: Grid, dataset: Dataset | None) -> list[Block]:
+    """Return the choice and its errors, what to do next, and what limits these results."""
+    measure, decision = record.measure, record.decision
+    choice, tested = record.figures.get(OUT_OF_FOLD), record.figures.get("test")
+    verdicts = (
+        wording.verdict_words(choice, measure, tested),
+        wording.unlike_words(
+            record.honest, record.errors.get("test"), "" if decision is None else decision.split
+        ),
+    )
+    blocks: list[Block] = [Text(line, warning=True) for line in verdicts if line]
+    blocks.append(Tiles(_tiles(record, grid)))
+    lines = ["model = sweep.best_estimator_", "model.predict(X_new)"]
+    lines.append("pegasos.save(model, 'my.model')")
+    if record.model is not None:
+        lost = wording.loses_rare_classes(choice, measure, tested)
+        lines = next_commands(record.model, record.source, record.command if lost else None)
+    blocks.append(Code("Next steps", "\n".join(lines)))
+    blocks += [Text(line) for line in wording.probability_words(measure, record.cells)]
+    blocks += [Text(str(advice), warning=True) for advice in record.advice]
+    if grid.simplest != grid.best:
+        point = next(point for point in grid.points if point.cell.number == grid.simplest)
+        how = "Simplest setting within one standard error of the choice"
+        value = score_text(point.cell.value, measure)
+        blocks.append(Text(f"{how} (larger λ, wider kernel, fewer terms): {point.text} ({value})."))
+    if decision is not None:
+        is_whole = isinstance(record, TuneRecord) and record.whole is not None
+        known = decision.fitted_rows if is_whole else record.training_rows
+        for line in wording.decision_words(decision, known, record.cells):
+            blocks.append(Text(line, warning=line.startswith("Time limit")))
+    elif not record.complete:
+        late = "Time limit reached before all settings were evaluated: others may be better."
+        blocks.append(Text(late, warning=True))
+    limits = [(cell.gap, cell.setting, cell.setting.declaration.tolerance) for cell in record.cells]
+    missed = sum(
+        gap > float(each.get(name)) for gap, each, name in limits if name and gap is not None
+    )
+    if missed:
+        text = f"{missed} of {count(len(record.cells), 'setting')} did not reach their tolerance."
+        blocks.append(Text(f"{text} Raise --epochs or --tol.", warning=True))
+    refit = " before the refit on all rows" if decision is not None and decision.refitted else ""
+    blocks += common_sections.error_table(record.errors, f"Errors of the choice{refit}")
+    blocks += _figure_table(record)
+    notes = [] if dataset is None else dataset.notes
+    return [*blocks, *(Text(note, small=True) for note in notes)]
+
+
+def _tiles(record: SearchRecord, grid: Grid) -> list[Tile]:
+    """Return the choice, its errors on unseen rows, and the baseline."""
+    measure, best, test = record.measure, grid.choice.cell, record.errors.get("test")
+    choice, tested = record.figures.get(OUT_OF_FOLD), record.figures.get("test")
+    by_error = measure.name == "error"
+    baseline = choice.baseline if choice is not None and by_error else None
+    model, _, rest = grid.choice.text.partition(", ")
+    tiles: list[Tile] = [("Choice", model, rest, None)]
+    if by_error:
+        tiles += common_sections.honest_tile(record.honest, baseline)
+    if choice is not None:
+        words, _, value = wording.baseline_text(choice, measure).rpartition(": ")
+        share = None if baseline is None else 1.0
+        tiles.append(("Baseline", value, f"{measure.name} of {words}", share))
+    if tested is not None and not by_error:
+        ends = f"95 %: {score_text(tested.low, measure)} to {score_text(tested.high, measure)}"
+        words = f"{count(tested.rows, 'test row')}; {ends}"
+        words += f"; baseline: {score_text(tested.baseline, measure)}"
+        tiles.append((f"Test {measure.name}", score_text(tested.value, measure), words, None))
+    if test is not None and test.error is not None:
+        tiles.append(common_sections.error_tile("Test error", test, rows="test rows"))
+    spread = ""
+    if best.deviation is not None:
+        spread = f"std over folds {score_text(best.deviation, measure)}; "
+    sampled = record.decision is not None and record.decision.by != "folds"
+    name = f"Cross-validated {measure.name}{' on a sample' if sampled else ''}"
+    remark = f"mean over folds; {spread}optimistic: it was used to choose the model"
+    return [*tiles, (name, score_text(best.value, measure), remark, None)]
+
+
+def _figure_table(record: SearchRecord) -> list[Block]:
+    """Return the metric on each kind of rows; the error has a table of its own."""
+    measure = record.measure
+    if measure.name == "error" or not record.figures:
+        return []
+    rows = [
+        {"of": name, **vars(each), "verdict": "" if each.better else "within noise"}
+        for name, each in record.figures.items()
+    ]
+    form, named = "percent" if measure.percent else "number", {"value": measure.name}
+    listed = columns("text", of="") + columns("number", rows="rows")
+    listed += columns(form, **named, low="95 % from", high="to", baseline="baseline")
+    listed += columns("text", verdict="difference from the baseline")
+    of = "" if record.positive is None else f" of {record.positive}"
+    return [Table("figures", f"{measure.name}{of}", listed, rows)]

@@ -24,34 +24,28 @@ def named_values(settings: list[Setting]) -> list[dict[str, Any]]:
     """Return the parameters of each setting that are worth a column.
 
     These are model, kernel, λ, the stopping criterion, and every other parameter that differs
-    between settings of one model.
+    between settings of one model. A limit of epochs that all settings share says little.
     """
     found = [setting.named() for setting in settings]
-    limits = {setting.stop for setting in settings if _is_limit(setting)}
+    # Learners with a tolerance stop by their certificate, and their stop is only a limit.
+    limited = [setting.declaration.tolerance is not None for setting in settings]
+    limits = {setting.stop for setting, is_limit in zip(settings, limited, strict=True) if is_limit}
     names = {name for each in found for name in each}
     seen = {(name, setting.model, setting.get(name)) for setting in settings for name in names}
     counts = Counter((name, model) for name, model, _ in seen)
     varying = {name for (name, _), many in counts.items() if many > 1}
     answer = []
-    for setting, named in zip(settings, found, strict=True):
+    for setting, named, is_limit in zip(settings, found, limited, strict=True):
         shown = {"model", "kernel", "lam", *varying}
-        # One limit of epochs that all settings share says little.
-        if setting.stop is not None and not (_is_limit(setting) and len(limits) == 1):
+        if setting.stop is not None and not (is_limit and len(limits) == 1):
             shown.add(setting.stop.name)
         order = [*(name for name in named if name in shown), *sorted(shown - set(named))]
-        answer.append({name: _plain(setting.get(name)) for name in order})
+        values = {name: setting.get(name) for name in order}
+        for name, value in values.items():
+            if isinstance(value, Part) and value.name == "PolynomialFeatures":
+                values[name] = value.get("degree", 2)
+        answer.append(values)
     return answer
-
-
-def _is_limit(setting: Setting) -> bool:
-    """Tell whether the learner stops by its certificate, and the stop is only a limit."""
-    return setting.stop is not None and setting.declaration.tolerance is not None
-
-
-def _plain(value: Any) -> Any:
-    """Return the degree of an expansion, and any other value as it is."""
-    is_expansion = isinstance(value, Part) and value.name == "PolynomialFeatures"
-    return value.get("degree", 2) if is_expansion else value
 
 
 def is_number(value: Any) -> bool:
@@ -101,30 +95,28 @@ def kernel_text(kernel: Any) -> str:
     >>> kernel_text(Gaussian("0.5 scale")), kernel_text(None)
     ('gaussian, 0.5 × usual variance', 'linear')
     """
-    if kernel is None:
-        return "linear"
     if not isinstance(kernel, Kernel):
-        return value_text(kernel)
+        return "linear" if kernel is None else value_text(kernel)
     if KERNELS.get(kernel.name) is not type(kernel):
         return repr(kernel)
-    params, usual = kernel.get_params(), type(kernel)().get_params()
     if kernel.main is None:
         return f"{kernel.name} kernel"
-    main = params.pop(kernel.main)
-    first = f"{kernel.main} {value_text(main, 6)}"
+    usual = type(kernel)().get_params()
+    parts = [kernel.name, f"{kernel.main} {value_text(getattr(kernel, kernel.main), 6)}"]
     if isinstance(kernel, DistanceKernel) and kernel.factor is not None:
-        first = f"{kernel.factor:g} × usual {kernel.main}"
-    changed = {name: value for name, value in params.items() if value != usual[name]}
-    rest = (f"{name} {value_text(value, 6)}" for name, value in changed.items())
-    return ", ".join([kernel.name, first, *rest])
+        parts[1] = f"{kernel.factor:g} × usual {kernel.main}"
+    for name, value in kernel.get_params().items():
+        if name != kernel.main and value != usual[name]:
+            parts.append(f"{name} {value_text(value, 6)}")
+    return ", ".join(parts)
 
 
 def kernel_order(value: Any) -> tuple[int, str, list[float], str]:
     """Return the sort key of a kernel on an axis: linear, then by name and parameters."""
     if not isinstance(value, Kernel):
         return (0 if value == "linear" else 2), "", [], value_text(value)
-    factor = [value.factor] if isinstance(value, DistanceKernel) and value.factor else []
-    numbers = [number for number in (*factor, *value.get_params().values()) if is_number(number)]
+    factor = getattr(value, "factor", None)  # of a relative width
+    numbers = [each for each in (factor, *value.get_params().values()) if is_number(each)]
     return 1, value.name, numbers, kernel_text(value)
 
 
@@ -137,11 +129,10 @@ def setting_text(values: dict[str, Any], cost: float | None = None) -> str:
     """Return a setting in one line, texts before numbers."""
     parts = []
     for name, value in sorted(values.items(), key=lambda each: is_number(each[1])):
-        if value is None:
-            continue
-        text = value_text(value) + (cost_text(cost) if name == "lam" else "")
-        plain = name in ("model", "kernel")
-        parts.append(text if plain else f"{title_of(name).split(' ')[0]} = {text}")
+        if value is not None:
+            text = value_text(value) + (cost_text(cost) if name == "lam" else "")
+            title = "" if name in ("model", "kernel") else f"{title_of(name).split(' ')[0]} = "
+            parts.append(title + text)
     return unbroken(", ".join(parts))
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 Spec = dict[str, Any]
 Rows = list[dict[str, Any]]
 
@@ -37,13 +39,9 @@ def class_colors(count: int) -> list[str]:
     """
     if count <= len(CLASSES):
         return CLASSES[:count]
-    found = []
-    for at in range(count):
-        place, rest = divmod(at * (len(_MANY) - 1), count - 1)
-        one, two = rgb(_MANY[place]), rgb(_MANY[min(place + 1, len(_MANY) - 1)])
-        mixed = (round(a + (b - a) * rest / (count - 1)) for a, b in zip(one, two, strict=True))
-        found.append("#" + "".join(f"{part:02x}" for part in mixed))
-    return found
+    places, inks = np.linspace(0, len(_MANY) - 1, count), np.array([rgb(each) for each in _MANY])
+    mixed = [np.interp(places, range(len(_MANY)), parts) for parts in inks.T]
+    return [f"#{bytes(ink).hex()}" for ink in np.column_stack(mixed).round().astype(np.uint8)]
 
 
 def rgb(color: str) -> tuple[int, int, int]:

@@ -6,8 +6,14 @@ from pegasos.engine.walk.losses import PROBABILISTIC
 from pegasos.learners.catalogue import MODELS
 from pegasos.metrics import METRICS, PROBABILITIES, Measure, measure_of
 from pegasos.program.pages.values import cost_text, count, percent
-from pegasos.program.records.decisions import CalibrationRecord
-from pegasos.program.records.runs import CellRecord, Decision, ErrorCount, WholeRecord, is_sampled
+from pegasos.program.records.runs import (
+    CalibrationRecord,
+    CellRecord,
+    Decision,
+    ErrorCount,
+    WholeRecord,
+    is_sampled,
+)
 from pegasos.program.tables.description import UNBALANCED
 from pegasos.search.decisions import Threshold
 from pegasos.search.estimates import Estimate, Figure
@@ -19,27 +25,24 @@ def score_text(value: float | None, measure: Measure) -> str:
     return "not known" if value is None else measure.text(value)
 
 
-def decision_words(
-    decision: Decision, folds: int, training_rows: int, cells: list[CellRecord]
-) -> list[str]:
+def decision_words(decision: Decision, training_rows: int, cells: list[CellRecord]) -> list[str]:
     """Describe a choice: stages of the search, time limit, and rows of the saved model."""
     lines, late = [], "Time limit reached"
     if decision.max_time is not None:
         late += f" ({decision.max_time:g} s)"
     second, steps = (sum(cell.stage == stage for cell in cells) for stage in (2, 3))
-    if is_sampled(cells):
-        first = sum(cell.first is not None for cell in cells)
-        sample = f"a stratified sample of {decision.first_rows:,} rows"
-        lines.append(f"Stage 1 compared {count(first, 'setting')} on {sample}.")
-    elif steps:
-        grid = count(len(cells) - steps, "setting")
-        lines.append(f"Stage 1 compared {grid} on {decision.first_rows:,} rows.")
+    sampled, drawn = is_sampled(cells), "a stratified sample of "
+    if sampled or steps:
+        first = sum(cell.first is not None for cell in cells) if sampled else len(cells) - steps
+        rows = f"{drawn if sampled else ''}{decision.first_rows:,} rows"
+        lines.append(f"Stage 1 compared {count(first, 'setting')} on {rows}.")
     if second or steps:
-        drawn = "a stratified sample of " if decision.search_rows < training_rows else ""
         compared = [f"{second} of them"] if second else []
         compared += [f"{count(steps, 'variation')} of the best ones"] if steps else []
-        where = f"{drawn}{decision.search_rows:,} rows"
-        lines.append(f"Stage 2 compared {' and '.join(compared)} on {where}.")
+        rows = (
+            f"{drawn if decision.search_rows < training_rows else ''}{decision.search_rows:,} rows"
+        )
+        lines.append(f"Stage 2 compared {' and '.join(compared)} on {rows}.")
     missing = sum(cell.value is None for cell in cells)
     if missing:
         lines.append(f"{late}: {missing} of {len(cells)} settings were not evaluated.")
@@ -53,10 +56,9 @@ def decision_words(
             "The test error is that of a model trained without the test rows. "
             f"The saved model was refitted after that, on all {decision.saved_rows:,} rows."
         )
-    elif decision.all_wanted:
-        lines.append(f"{late}: the saved model was trained on the training rows only.")
     else:
-        lines.append("The saved model was trained on the training rows only.")
+        why = f"{late}: the" if decision.all_wanted else "The"
+        lines.append(f"{why} saved model was trained on the training rows only.")
     return lines
 
 
@@ -99,12 +101,11 @@ def verdict_words(
     figure: Figure | None, measure: Measure, test: Figure | None = None
 ) -> str | None:
     """Return a warning if the model does not beat the baseline, or is behind it on test rows."""
-    if figure is not None and not figure.better:
-        where = "out-of-fold predictions"
-    elif test is not None and not test.ahead(measure.least):
+    where = "out-of-fold predictions"
+    if figure is None or figure.better:
+        if test is None or test.ahead(measure.least):
+            return None
         figure, where = test, "test rows"
-    else:
-        return None
     how = "within noise of" if figure.ahead(measure.least) else "against"
     value = f"{measure.name} {score_text(figure.value, measure)} on {figure.rows:,} {where}"
     baseline = baseline_text(figure, measure)
@@ -124,23 +125,17 @@ def loses_rare_classes(figure: Figure | None, measure: Measure, test: Figure | N
 
     Another metric may then find these classes.
     """
-    rare = (
-        measure.name == "error"
-        and figure is not None
-        and figure.baseline is not None
-        and figure.baseline * (1 + UNBALANCED) <= 1
-    )
-    return rare and verdict_words(figure, measure, test) is not None
+    if measure.name != "error" or figure is None or figure.baseline is None:
+        return False
+    is_rare = figure.baseline * (1 + UNBALANCED) <= 1
+    return is_rare and verdict_words(figure, measure, test) is not None
 
 
 def probability_words(measure: Measure, cells: list[CellRecord]) -> list[str]:
     """Explain the probabilities of models without their own, if the metric needs them."""
-    kind = METRICS.get(measure.name)
-    if kind is None or kind.needs != PROBABILITIES:
-        return []
     models = dict.fromkeys(cell.setting.model for cell in cells)
     without = [model for model in models if MODELS[model][1].fixed.get("loss") not in PROBABILISTIC]
-    if not without:
+    if not without or measure.name not in METRICS or METRICS[measure.name].needs != PROBABILITIES:
         return []
     how = "cross-fitted sigmoids of their out-of-fold scores"
     return [f"Probabilities of {' and '.join(without)} for the {measure.name} come from {how}."]
@@ -170,8 +165,10 @@ def unlike_words(honest: Estimate | None, test: ErrorCount | None, split: str) -
         return None
     if "own test group" not in split or (test.low <= honest.high and honest.low <= test.high):
         return None
-    expected = f"{percent(honest.error)} ({percent(honest.low)} to {percent(honest.high)})"
-    found = f"{percent(test.error)} ({percent(test.low)} to {percent(test.high)})"
+    expected, found = (
+        f"{percent(each.error)} ({percent(each.low)} to {percent(each.high)})"
+        for each in (honest, test)
+    )
     return (
         f"The file's own test rows are unlike its training rows: test error {found}, but "
         f"{expected} is expected from the training rows. For rows like the test rows, rely on "

@@ -5,7 +5,6 @@ Missing fields and values of other types are reported as a version mismatch.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import json
@@ -44,23 +43,19 @@ def to_json(value: Any) -> Any:
     Records become objects, arrays become lists, and values that are not finite become null. Bytes
     of file names that are not valid UTF-8 are written as escape sequences.
     """
-    if value is None or type(value) in (bool, int):
-        return value
-    if type(value) is float:  # checked early: most values of a record are numbers
-        return value if math.isfinite(value) else None
-    if isinstance(value, Setting):
-        return value.to_json()
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {each.name: to_json(getattr(value, each.name)) for each in dataclasses.fields(value)}
+    if isinstance(value, float):  # checked early: most values of a record are numbers
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(value, dict):
         return {str(name): to_json(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
         return [to_json(each) for each in value]
-    if isinstance(value, np.ndarray | np.generic):
-        return to_json(value.tolist())
-    if isinstance(value, str) and not value.isascii():
-        return value.encode("utf-8", "backslashreplace").decode("utf-8")
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    if isinstance(value, Setting):
+        return value.to_json()
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {each.name: to_json(getattr(value, each.name)) for each in dataclasses.fields(value)}
+    return to_json(value.tolist()) if isinstance(value, np.ndarray | np.generic) else value
 
 
 def from_json(kind: Any, value: Any, where: str) -> Any:
@@ -74,20 +69,16 @@ def from_json(kind: Any, value: Any, where: str) -> Any:
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any:
         return value
-    if origin in (types.UnionType, typing.Union):
-        if value is None:
-            return None
-        return from_json(next(each for each in inner if each is not type(None)), value, where)
+    if origin in (types.UnionType, typing.Union):  # of a type and None, the second one
+        return None if value is None else from_json(inner[0], value, where)
     if origin is list and isinstance(value, list):
         return [from_json(inner[0], each, where) for each in value]
-    if origin is tuple and isinstance(value, list):
-        kinds = inner[:1] * len(value) if inner[-1] is Ellipsis else inner
-        if len(kinds) == len(value):
-            return tuple(
-                from_json(kind, each, where) for kind, each in zip(kinds, value, strict=True)
-            )
+    if origin is tuple and isinstance(value, list) and len(value) == len(inner):
+        return tuple(from_json(one, each, where) for one, each in zip(inner, value, strict=True))
     if origin is dict and isinstance(value, dict):
         return {name: from_json(inner[1], each, where) for name, each in value.items()}
+    if hasattr(kind, "kinds") and isinstance(value, dict):  # the value names its class
+        kind = kind.kinds().get(str(value.get("kind")))
     if kind is Setting and isinstance(value, dict):
         try:
             return Setting.from_json(value)
@@ -95,36 +86,30 @@ def from_json(kind: Any, value: Any, where: str) -> Any:
             raise OtherVersion(where, f"a setting that is not known: {error}") from None
     if isinstance(kind, type) and dataclasses.is_dataclass(kind) and isinstance(value, dict):
         fields = _fields(kind)
-        missing = [name for name in fields if name not in value]
-        if missing:
-            raise OtherVersion(where, f"{kind.__name__} without {missing[0]!r}")
+        for name in fields:
+            if name not in value:
+                raise OtherVersion(where, f"{kind.__name__} without {name!r}")
         return kind(**{name: from_json(hint, value[name], where) for name, hint in fields.items()})
-    if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
-        with contextlib.suppress(OverflowError):  # an integer of hundreds of digits
-            return float(value)
+    # JSON has whole numbers without a point, and may have hundreds of digits.
+    if kind is float and type(value) is int and abs(value) < 1e300:
+        return float(value)
     if origin is None and isinstance(kind, type) and isinstance(value, kind):
         return value
-    raise OtherVersion(
-        where, f"found {type(value).__name__} instead of {getattr(kind, '__name__', kind)}"
-    )
+    expected = getattr(kind, "__name__", kind)
+    raise OtherVersion(where, f"found {type(value).__name__} instead of {expected}")
 
 
 @functools.cache
 def _fields(kind: Any) -> dict[str, Any]:
-    """Return names and types of a record's fields.
-
-    Resolving string annotations takes longer than reading the values, so the result is cached.
-    """
+    """Return names and types of a record's fields, cached: annotations take long to resolve."""
     hints = typing.get_type_hints(kind)
     return {each.name: hints[each.name] for each in dataclasses.fields(kind)}
 
 
 def save(path: str | Path, record: Any) -> Path:
     """Write a record to a file atomically."""
-    text = json.dumps(
-        {"version": VERSION, **to_json(record)}, ensure_ascii=False, separators=(",", ":")
-    )
-    write_text(path, text + "\n")
+    found = {"version": VERSION, **to_json(record)}
+    write_text(path, json.dumps(found, ensure_ascii=False, separators=(",", ":")) + "\n")
     return Path(path)
 
 

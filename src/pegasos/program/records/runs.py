@@ -5,16 +5,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
 
-from pegasos.metrics import Measure, measure_of, shown_value
-from pegasos.program.records.decisions import CalibrationRecord
+from pegasos.metrics import Measure, measure_of
 from pegasos.program.tables.labels import label_texts
 from pegasos.search.advice import Advice
-from pegasos.search.decisions import Threshold
+from pegasos.search.decisions import OWN, Threshold
 from pegasos.search.estimates import Estimate, Figure, held_out
 from pegasos.search.settings import Setting
 
@@ -107,6 +106,31 @@ class CellRecord:
     stage: int = 1
     first: float | None = None
     first_deviation: float | None = None
+
+
+@dataclass(frozen=True)
+class CalibrationRecord:
+    """Calibration of a model's probabilities.
+
+    `briers` has the Brier score of each method, and `kind` is the one chosen. `error` is the
+    expected calibration error, and `by_chance` its expectation for perfect probabilities on as many
+    rows. Bins are (mean probability, observed frequency, rows).
+    """
+
+    kind: str
+    briers: dict[str, float]
+    error: float
+    by_chance: float
+    bins: list[tuple[float, float, int]]
+    #: Class whose probability is shown; None: the most probable class of each row.
+    of: str | None
+    #: Reason to distrust the probabilities and the threshold, if any.
+    doubt: str | None = None
+
+    @property
+    def words(self) -> str:
+        """Name of the calibration method in messages."""
+        return "its own probabilities" if self.kind == OWN else f"{self.kind} calibration"
 
 
 @dataclass(frozen=True)
@@ -227,19 +251,11 @@ class SearchRecord:
         test = self.figures.get("test")
         return self.figures[OUT_OF_FOLD].better and (test is None or test.ahead(self.measure.least))
 
-    def comparable(self, cell: CellRecord) -> tuple[float | None, float | None]:
-        """Return value and std on rows that all settings of the grid share.
-
-        They are None for variations, which were evaluated on more rows.
-        """
-        sampled = is_sampled(self.cells)
-        return (cell.first, cell.first_deviation) if sampled else (cell.value, cell.deviation)
-
     def interval(self, cell: CellRecord) -> tuple[float, float] | None:
         """Return the 95 % t interval of the comparable estimate from its spread over folds."""
         from scipy.special import stdtrit
 
-        value, deviation = self.comparable(cell)
+        value, deviation = comparable(self.cells)[cell.number]
         if value is None or deviation is None or self.folds < 2:
             return None
         half = float(stdtrit(self.folds - 1, 0.975)) * deviation / math.sqrt(self.folds - 1)
@@ -247,10 +263,11 @@ class SearchRecord:
 
     def leading(self) -> list[CellRecord]:
         """Return the best setting of each model, kernel type and preparation, best first."""
+        found = comparable(self.cells)
         return best_of_families(
             self.cells,
             lambda each: (each.setting.model, type(each.setting.kernel), each.setting.preparation),
-            lambda each: self.comparable(each)[0],
+            lambda each: found[each.number][0],
             self.measure.least,
         )
 
@@ -294,6 +311,16 @@ def is_sampled(cells: list[CellRecord]) -> bool:
     return any(cell.first is not None for cell in cells)
 
 
+def comparable(cells: list[CellRecord]) -> list[tuple[float | None, float | None]]:
+    """Return value and std of each cell on rows that all settings of the grid share.
+
+    They are None for variations, which were evaluated on more rows.
+    """
+    if is_sampled(cells):
+        return [(cell.first, cell.first_deviation) for cell in cells]
+    return [(cell.value, cell.deviation) for cell in cells]
+
+
 def best_of_families(
     cells: Iterable[T],
     family: Callable[[T], Any],
@@ -308,109 +335,8 @@ def best_of_families(
     >>> best_of_families(cells, lambda cell: cell[0], lambda cell: cell[1])
     [('a', 1.0), ('b', 2.0)]
     """
-    known = [
-        (found if least else -found, cell) for cell in cells if (found := value(cell)) is not None
-    ]
+    known = [(found, cell) for cell in cells if (found := value(cell)) is not None]
     firsts: dict[Any, T] = {}
-    for _, cell in sorted(known, key=lambda each: each[0]):
+    for _, cell in sorted(known, key=lambda each: each[0] if least else -each[0]):
         firsts.setdefault(family(cell), cell)
     return list(firsts.values())
-
-
-def out_of_fold(search: Any) -> dict[str, Figure]:
-    """Return the out-of-fold figure of a search's choice.
-
-    It is missing for scorers of scikit-learn, and if scores were not stored in all folds.
-    """
-    known = search.metric_ is not None or search.scoring in (None, "accuracy")
-    if not known or not hasattr(search, "best_index_"):
-        return {}
-    try:
-        return {OUT_OF_FOLD: as_text(search.out_of_fold_metric())}
-    except ValueError:
-        return {}
-
-
-def as_text(figure: Figure) -> Figure:
-    """Return the figure with its baseline class as text."""
-    if figure.baseline_class is None:
-        return figure
-    return replace(figure, baseline_class=str(label_texts([figure.baseline_class])[0]))
-
-
-def search_record(search: Any, **facts: Any) -> SearchRecord:
-    """Return the record of a fitted SweepCV; `facts` replace what the search says of itself."""
-    name, scoring = _decisive_score(search)
-    best = getattr(search, "best_index_", None)
-    if best is None:
-        best = np.nanargmax(search.cv_results_[f"mean_test_{name}"])
-    rows = search.labels_.shape[1]
-    found = {
-        "data": "the data",
-        "training_rows": rows,
-        "folds": search.n_splits_,
-        "metric": measure_of(scoring).name,
-        "complete": search.completed_,
-        "seed": search.seed_,
-        "cells": cell_records(search, rows, name, scoring),
-        "best": int(best),
-        "simplest": getattr(search, "simplest_index_", int(best)),
-        "advice": getattr(search, "advice_", []),
-        "seconds": search.time_,
-    }
-    return SearchRecord(**{**found, **facts})
-
-
-def _decisive_score(search: Any) -> tuple[str, Any]:
-    """Return the score that decides, by its name in `cv_results_`, and its scoring."""
-    if not search.multimetric_:
-        return "score", search.scoring
-    prefix = "mean_test_"
-    first = next(name for name in search.cv_results_ if name.startswith(prefix))
-    name = search.refit if isinstance(search.refit, str) else first.removeprefix(prefix)
-    scoring = search.scoring
-    return name, scoring.get(name) if isinstance(scoring, dict) else name
-
-
-def cell_records(
-    search: Any, rows: int, metric: str = "score", scoring: Any = None
-) -> list[CellRecord]:
-    """Return the cells of a fitted search, refitted on `rows` rows.
-
-    `metric` is the name of the score in `cv_results_`, and `scoring` its scorer.
-    """
-    results = search.cv_results_
-
-    def number(name: str, cell: int) -> float | None:
-        value = float(results[name][cell]) if name in results else math.nan
-        return value if math.isfinite(value) else None
-
-    def value(name: str, cell: int) -> float | None:
-        found = number(name, cell)
-        return None if found is None else shown_value(scoring, found)
-
-    records = []
-    for cell, setting in enumerate(search.settings_):
-        # The estimate on the rows of the last stage that the setting entered.
-        last = f"test_{metric}"
-        if value(f"mean_{last}", cell) is None:
-            last = "first_score"
-        names = (f"split{fold}_{last}" for fold in itertools.count())
-        folds = itertools.takewhile(results.__contains__, names)
-        record = CellRecord(
-            number=cell,
-            setting=setting,
-            value=value(f"mean_{last}", cell),
-            deviation=number(f"std_{last}", cell),
-            folds=[value(name, cell) for name in folds],
-            train=value(f"mean_train_{metric}", cell),
-            train_deviation=number(f"std_train_{metric}", cell),
-            support_vectors=number("mean_support_vectors", cell),
-            gap=number("mean_gap", cell),
-            cost=setting.cost(rows),
-            stage=int(results["stage"][cell]) if "stage" in results else 1,
-            first=value("mean_first_score", cell),
-            first_deviation=number("std_first_score", cell),
-        )
-        records.append(record)
-    return records
