@@ -13,8 +13,8 @@ from pegasos.metrics import METRICS, Metric, measure_of
 from pegasos.program.pages import vega
 from pegasos.program.pages.blocks import Block, Chart, Table, Text, columns
 from pegasos.program.pages.vega import Rows, Spec, chart, either, mark, number, tooltip, word
-from pegasos.program.tables.dataset import DATES, Dataset
 from pegasos.program.tables.cells import day
+from pegasos.program.tables.dataset import DATES, Dataset
 from pegasos.program.tables.labels import label_texts
 
 #: Columns drawn, classes with a curve and a column of a table, and permutations of a column.
