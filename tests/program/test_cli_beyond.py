@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,8 @@ from pegasos import SDCA
 from pegasos.engine.runtime.interruption import Interrupted
 from pegasos.program.datasets import load_or_outline
 from pegasos.program.learning import passes, streamed
-from pegasos.program.learning.prepared import TEST, TRAINING, Preparation, prepared
+from pegasos.program.learning.prepared import prepared
 from pegasos.program.learning.streamed import StreamedTable
-from pegasos.program.learning.tables import Steps
 from pegasos.program.records.codec import load as load_record
 from pegasos.program.records.codec import to_json
 from pegasos.program.records.runs import TuneRecord
@@ -198,33 +196,6 @@ def test_describe_without_labels(place: Path) -> None:
 # Tune
 
 
-@pytest.mark.parametrize(("metric", "best"), [("roc-auc", max), ("brier", min)])
-def test_tune_compares_lambda_on_many_rows_by_its_metric(
-    place: Path, metric: str, best: Callable[..., float]
-) -> None:
-    options = (
-        "--memory",
-        "60kB",
-        "--sample",
-        250,
-        "--kernel",
-        "linear",
-        "-m",
-        "sdca",
-        *QUICK,
-        "--metric",
-        metric,
-    )
-    answer = fine(
-        "tune", shards(numbers(3000)), *options, "-o", "run", "--no-page", "--no-refit-all"
-    )
-    assert f"λ was chosen again by the {metric} on " in answer.out
-    whole = load_record(TuneRecord, "run/summary.json").whole
-    values = {each.lam: each.value for each in whole.compared}
-    assert len(values) == 3 and values[whole.lam] == best(values.values())
-    assert all(0 < value < 1 for value in values.values())
-
-
 def test_tune_searches_a_sample_and_learns_from_all_rows(place: Path) -> None:
     frame = numbers(3000)
     folder = shards(frame)
@@ -252,9 +223,9 @@ def test_tune_searches_a_sample_and_learns_from_all_rows(place: Path) -> None:
         250,
         "sdca",
     ) and 0 <= whole["gap"] <= 1e-3
-    compared = {each["lam"]: each["errors"]["mistakes"] for each in whole["compared"]}
-    assert len(compared) == 3 and compared[whole["lam"]] == min(compared.values())
-    # the optimum on all training rows, for the λ that is told
+    # the optimum on all training rows, for the C of the choice
+    chosen = record["cells"][record["best"]]["setting"]["lam"]
+    assert whole["lam"] == pytest.approx(chosen * 250 / 2403)
     learner = model.steps[-1][1]
     assert learner.lam == whole["lam"]
     rows = model[:-1].transform(X[~test])
@@ -318,7 +289,7 @@ def test_tune_ends_in_time_also_where_the_samples_model_is_kept(
     def no_time(self: object, *given: object) -> None:
         raise Interrupted
 
-    monkeypatch.setattr(passes.TableInPasses, "_from_sample", no_time)
+    monkeypatch.setattr(passes.TableInPasses, "_fit_choice", no_time)
     given = (
         "tune",
         shards(numbers(2500)),
@@ -504,7 +475,7 @@ def test_sparse_parts_become_wider(tmp_path: Path) -> None:
     known = found.sample()[0].X.toarray()
     np.testing.assert_array_equal(known, expected[~test, 1:])
     assert [column.name for column in found.columns] == ["x1", "x2", "x3"]
-    assert (found.rows, found.training_rows, found.stored) == (10, (~test).sum(), 25)
+    assert (found.rows, found.training_rows) == (10, (~test).sum())
 
 
 def test_a_class_with_test_rows_only_is_not_trained_on(place: Path) -> None:
@@ -519,9 +490,9 @@ def test_a_class_with_test_rows_only_is_not_trained_on(place: Path) -> None:
     table = StreamedTable("rows.csv", reading, running, outline)
     table.read()
     learner = SDCA(lam=0.01, tol=1e-6)
-    with prepared(table, Preparation(table, learner, Steps("none"))) as files:
-        files.fit(learner, (TRAINING, TEST))
-        assert files.count_errors(learner, TEST).mistakes >= other.sum()
+    with prepared(table, learner, {"scale": "none"}) as rows:
+        rows.fit(learner, everything=True)
+        assert rows.errors(learner)["test"].mistakes >= other.sum()
     X, y = frame.select("a", "b", "c").to_numpy(), frame["y"].to_numpy()
     alone = SDCA(lam=0.01, tol=1e-6).fit(X[~other], y[~other])
     np.testing.assert_allclose(learner.objective_, alone.objective_, rtol=1e-4)

@@ -30,8 +30,6 @@ from pegasos.learners.one_vs_all import NotFinite
 from pegasos.learners.warning import BadlyScaled
 from pegasos.program import scoring
 from pegasos.program.errors import BadModel
-from pegasos.program.learning import prepared
-from pegasos.program.learning.row_files import fit_to_files
 
 RANDOM = np.random.default_rng(0)
 
@@ -418,33 +416,4 @@ def test_rows_that_cannot_be_prepared_are_named(value: str, options: Any, tmp_pa
         answer.code == 3
         and f"table.csv, line 501, column 'b': {float(value):g} becomes a number beyond"
         in answer.err
-    )
-
-
-def test_rows_beyond_memory_without_a_score_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fit(learner: Any, *given: Any, **more: Any) -> None:
-        fit_to_files(learner, *given, **more)
-        learner.coef_ = np.full_like(learner.coef_, 1e290)
-
-    monkeypatch.setattr(prepared, "fit_to_files", fit)
-    table = large_table(tmp_path / "table.csv", "1e30")
-    answer = call(
-        "train",
-        table,
-        "-m",
-        "sdca",
-        "--memory",
-        "15kB",
-        "--scale",
-        "none",
-        "-q",
-        "-o",
-        tmp_path / "my.model",
-    )
-    assert (
-        "table.csv, line 501" in answer.err
-        and "no finite score" in answer.err
-        and answer.code in (3, 4)
     )

@@ -56,9 +56,8 @@ def command(
     from pegasos.nystroem import Nystroem
     from pegasos.program.datasets import check_source, stem
     from pegasos.program.grids import SEARCH_ROWS
-    from pegasos.program.learning import open_table
-    from pegasos.program.learning.clusters import check_cluster, cluster_of
-    from pegasos.program.learning.tables import Steps, why_not_in_passes
+    from pegasos.program.learning.clusters import cluster_of
+    from pegasos.program.learning.tables import open_table, why_not_in_passes
     from pegasos.program.pipelines import chosen_scale, learned_rows, scale_words
     from pegasos.program.records.models import TrainRecord, learner_facts
     from pegasos.program.terminal import option_values
@@ -70,11 +69,9 @@ def command(
     outputs.check_file(path, data, what="a model")
     if out is None and not force and os.path.exists(path):
         raise UsageError(f"{path} exists: --force replaces it, or give another name with -o.")
-    if where.asked:
-        if (why := why_not_in_passes(learning, model)) is not None:
-            raise UsageError(f"--cluster and --workers of train: {why}.")
-        check_cluster(where)
-    with cluster_of(where, running.memory) as cluster:
+    if where.asked and (why := why_not_in_passes(learning, model)) is not None:
+        raise UsageError(f"--cluster and --workers of train: {why}.")
+    with cluster_of(where) as client:
         table = open_table(data, reading, running)
         plan = "it is learned in passes over a file of prepared rows"
         table.scan(learning, plan, SEARCH_ROWS, model)
@@ -89,12 +86,18 @@ def command(
             kernel = settings.pop("kernel", "gaussian")
             nystroem = Nystroem(kernel, landmarks, memory=running.memory, random_state=running.seed)
         learner = make_learner(model, {**settings, "seed": running.seed, "memory": running.memory})
-        steps = Steps(learning.scale, asked["expand"], learning.drop_outliers, nystroem)
         console.say(scale_words(chosen_scale(rows, learning.scale), learning.scale))
-        found = table.fit(learner, steps, cluster)
+        found = table.fit(
+            learner,
+            client,
+            scale=learning.scale,
+            expand=asked["expand"],
+            drop_outliers=learning.drop_outliers,
+            nystroem=nystroem,
+        )
     seconds = round(time.perf_counter() - begin, 2)
     table.save(found, path, seconds=seconds)
-    facts = learner_facts(found.estimator, found.known.learned)
+    facts = learner_facts(found.estimator, found.learned)
     return TrainRecord(path, table.name, facts, found.errors, seconds, found.figures)
 
 

@@ -9,10 +9,8 @@ import signal
 from collections.abc import Iterator
 from typing import Any
 
-from pegasos.engine.runtime.memory import parse_bytes
 from pegasos.program.errors import UsageError
 from pegasos.program.files import temporary_folder
-from pegasos.program.learning.tables import Cluster
 from pegasos.program.tables.messages import plain
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import ClusterOptions
@@ -22,49 +20,40 @@ _ANSWER_SECONDS, _CLOSE_SECONDS = 5, 2
 #: Preload of local workers: Ctrl-C on a terminal reaches all its processes, but this command
 #: decides when the workers end.
 _IGNORE_INTERRUPTS = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
-#: Most processes to start for one command.
-_MOST_WORKERS = 1000
 
 
-def check_cluster(options: ClusterOptions) -> None:
-    """Refuse options that contradict each other."""
+@contextlib.contextmanager
+def cluster_of(options: ClusterOptions) -> Iterator[Any]:
+    """Yield a client of the requested cluster, or None; the loss of the cluster is one error."""
+    if not options.asked:
+        yield None
+        return
     if options.cluster is not None and options.workers is not None:
         raise UsageError(
             "give --cluster (one that is running) or --workers (some for this command), not both."
         )
-    if options.workers is not None and options.workers > _MOST_WORKERS:
-        most = f"at most {_MOST_WORKERS:,}; got {options.workers:,}"
-        raise UsageError(f"--workers starts processes on this machine, {most}.")
+    from pegasos.learners.cluster_tasks import guarded
+
+    with _client(options) as client, guarded(client, []):
+        workers = len(client.nthreads())
+        if not workers:
+            raise ConnectionError(
+                "the Dask cluster has no workers: start some with `dask worker`, and try again."
+            )
+        console.say(f"cluster: {workers} worker{'s' * (workers > 1)}")
+        yield client
 
 
-@contextlib.contextmanager
-def cluster_of(options: ClusterOptions, memory: str | None = None) -> Iterator[Cluster | None]:
-    """Connect to the requested cluster, if any; its loss is one clear error.
+def fit_on_cluster(learner: Any, client: Any, *blocks: Any) -> None:
+    """Fit a linear SDCA to blocks of rows, labels and perhaps weights on the workers."""
+    from pegasos.dask import DaskSDCA
 
-    `memory` is what rows may take in local processes.
-    """
-    if not options.asked:
-        yield None
-        return
-    from distributed.client import ClosedClientError, FutureCancelledError
-    from distributed.comm.core import CommClosedError
-
-    from pegasos.dask.passes import ClusterLost
-
-    kept = None if memory is None or options.workers is None else parse_bytes(memory)
-    try:
-        with _client(options) as client:
-            workers = len(client.scheduler_info(n_workers=-1)["workers"])
-            if not workers:
-                raise ConnectionError(
-                    "the Dask cluster has no workers: start some with `dask worker`, and try again."
-                )
-            console.say(f"cluster: {workers} worker{'s' * (workers > 1)}")
-            yield Cluster(client, kept)
-    except ClusterLost as error:
-        raise ConnectionError(str(error)) from error
-    except (CommClosedError, ClosedClientError, FutureCancelledError) as error:
-        raise ConnectionError("the connection to the Dask scheduler was lost.") from error
+    names = set(DaskSDCA._get_param_names())
+    params = {name: value for name, value in learner.get_params().items() if name in names}
+    if client.cluster is None:  # --memory limits this machine
+        params["memory"] = None
+    found = DaskSDCA(**params, client=client).fit(*blocks).to_local()
+    vars(learner).update(vars(found.set_params(memory=learner.memory)))
 
 
 @contextlib.contextmanager

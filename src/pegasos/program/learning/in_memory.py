@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 
 from pegasos.engine.runtime.interruption import Interrupted
 from pegasos.learners.catalogue import model_of
 from pegasos.metrics import PROBABILITIES, Answers, Metric, answers
 from pegasos.program.datasets import split_rows
-from pegasos.program.learning.tables import Choice, Cluster, Known, Learned, Steps, TrainingTable
+from pegasos.program.learning.clusters import fit_on_cluster
+from pegasos.program.learning.tables import Choice, Learned, TrainingTable
 from pegasos.program.pipelines import check_expansion, learned_rows, make_recipe
 from pegasos.program.records.runs import ErrorCount
 from pegasos.program.records.searches import as_text
@@ -30,8 +30,8 @@ from pegasos.search.two_stage import limited
 
 #: Training rows that relate the scores of a refitted model to those before.
 SCALE_ROWS = 2000
-#: Bytes of a block that goes to a worker.
-_BLOCK_BYTES = 32 * 2**20
+#: Numbers in a block that goes to a worker (32 MB as float64).
+_BLOCK_NUMBERS = 1 << 22
 
 
 class TableInMemory(TrainingTable):
@@ -53,31 +53,51 @@ class TableInMemory(TrainingTable):
         """Return every k-th test row."""
         return take(self.dataset, self.split.test[:: 1 + len(self.split.test) // most])
 
-    def fit(self, learner: Any, steps: Steps, cluster: Cluster | None) -> Learned:
+    def fit(self, learner: Any, client: Any, **steps: Any) -> Learned:
         """Fit a learner to the training rows, and count its errors."""
         rows = self.training
-        check_expansion(rows, steps.expand)
-        recipe = make_recipe(rows, learner, *steps)
+        check_expansion(rows, steps["expand"])
+        recipe = make_recipe(rows, learner, **steps)
         with console.working(f"training {model_of(learner).name} on {len(rows)} rows"):
-            if cluster is None:
+            if client is None:
                 recipe.estimator.fit(rows.X, rows.y, **recipe.weights_of(rows))
             else:
-                _fit_on_cluster(recipe.estimator, rows, cluster)
-        errors, figures = self._judged(recipe.estimator, Metric("error"))
-        known = self._known(recipe.estimator, self.split.train)
-        return Learned(recipe.estimator, errors, known, len(rows), len(rows), figures)
+                _send_and_fit(recipe.estimator, rows, client)
+        return self._learned(recipe.estimator, recipe.estimator, Metric("error"), self.split.train)
 
     def finish(self, choice: Choice) -> Learned:
         """Compute the errors of the chosen model, then refit it on all rows if requested."""
-        search = choice.search
-        errors, figures = self._judged(search.best_estimator_, choice.metric)
+        best, fitted = choice.search.best_estimator_, choice.search.refit_rows_
         model, rows = self._refitted(choice)
-        known, fitted = self._known(model, rows), search.refit_rows_
-        saved = fitted if model is search.best_estimator_ else len(rows)
-        refits = choice.refit_all and len(self.split.test) > 0
-        return Learned(model, errors, known, fitted, saved, figures, refits)
+        return self._learned(
+            best,
+            model,
+            choice.metric,
+            rows,
+            fitted_rows=fitted,
+            saved_rows=fitted if model is best else len(rows),
+            refits=choice.refit_all and len(self.split.test) > 0,
+        )
 
-    def _judged(
+    def _learned(
+        self, judged: Any, kept: Any, metric: Metric | None, rows: Array, **more: Any
+    ) -> Learned:
+        """Return a model to keep that was trained on these rows, and the errors of another one."""
+        errors, figures = self._errors(judged, metric)
+        hashes = hash_rows(self.dataset.X, self.dataset.y)
+        labels, counts = np.unique(self.dataset.labels[rows], return_counts=True)
+        return Learned(
+            kept,
+            errors,
+            classes=dict(zip(map(str, labels), counts.tolist(), strict=True)),
+            learned=learned_rows(take(self.dataset, rows), anatomy(kept).outlier_threshold),
+            hashes=hashes[rows],
+            fingerprint=fingerprint(hashes),
+            figures=figures,
+            **{"fitted_rows": len(rows), "saved_rows": len(rows)} | more,
+        )
+
+    def _errors(
         self, estimator: Any, metric: Metric | None
     ) -> tuple[dict[str, ErrorCount], dict[str, Figure]]:
         """Return errors on training and test rows, and the metric on them."""
@@ -88,7 +108,7 @@ class TableInMemory(TrainingTable):
             if not len(rows):
                 continue
             with console.working(f"predicting {len(rows)} {name} rows"):
-                found = ask(estimator, take(self.dataset, rows))
+                found = _ask(estimator, take(self.dataset, rows))
             truth = self.dataset.labels[rows]
             errors[name] = ErrorCount.of(truth, found.classes[found.labels], usual)
             lacking = found.probabilities is None
@@ -120,13 +140,6 @@ class TableInMemory(TrainingTable):
             return best, split.train
         return model, everyone
 
-    def _known(self, estimator: Any, rows: Array) -> Known:
-        hashes = hash_rows(self.dataset.X, self.dataset.y)
-        labels, counts = np.unique(self.dataset.labels[rows], return_counts=True)
-        classes = {str(label): count for label, count in zip(labels, counts.tolist(), strict=True)}
-        learned = learned_rows(take(self.dataset, rows), anatomy(estimator).outlier_threshold)
-        return Known(classes, learned, hashes[rows], fingerprint(hashes))
-
 
 def carry_decisions(before: Any, after: Any, rows: Dataset) -> None:
     """Copy calibration and threshold to a refitted model, adjusted to its scores on `rows`."""
@@ -135,7 +148,7 @@ def carry_decisions(before: Any, after: Any, rows: Dataset) -> None:
     carry_over(*learners, *(predictor_scores(each, rows) for each in both))
 
 
-def ask(estimator: Any, rows: Dataset) -> Answers:
+def _ask(estimator: Any, rows: Dataset) -> Answers:
     """Return all answers of a fitted model, computing its scores once."""
     learner: Any = anatomy(estimator, fitted=True).learner
     scores = scores_of(estimator, rows)
@@ -143,27 +156,17 @@ def ask(estimator: Any, rows: Dataset) -> Answers:
     return answers(estimator.classes_, rows.labels, learner.labels_of(scores), scores, p)
 
 
-def _fit_on_cluster(estimator: Pipeline, rows: Dataset, cluster: Cluster) -> None:
-    """Fit a pipeline that ends with a linear SDCA: other steps here, the learner on the workers.
+def _send_and_fit(estimator: Any, rows: Dataset, client: Any) -> None:
+    """Fit the steps of a pipeline here, and its linear SDCA to blocks of prepared rows on workers.
 
-    Prepared rows are sent to the workers once, in blocks.
+    The blocks are sent once.
     """
-    from pegasos.dask import DaskSDCA
-
-    name, learner = estimator.steps[-1]
     X = estimator[:-1].fit_transform(rows.X)
-    workers = len(cluster.client.scheduler_info(n_workers=-1)["workers"])
-    numbers = X.nnz if sparse.issparse(X) else X.shape[0] * X.shape[1]
-    width = 1 + numbers // X.shape[0]
-    size = max(1, min(_BLOCK_BYTES // (8 * width), -(-X.shape[0] // workers)))
-    blocks = [slice(start, start + size) for start in range(0, X.shape[0], size)]
-    values = [each for each in (X, rows.y, rows.weights) if each is not None]
-    parts = [[each[block] for block in blocks] for each in values]
     if not sparse.issparse(X):  # Nyström features are computed on demand
-        parts[0] = [np.asarray(part) for part in parts[0]]
-    sent = [cluster.client.scatter(part, hash=False) for part in parts]
-    names = [each for each in DaskSDCA._get_param_names() if each != "client"]
-    given = {each: getattr(learner, each) for each in names}
-    given |= {"memory": cluster.memory, "client": cluster.client}
-    fitted = DaskSDCA(**given).fit(*sent).to_local().set_params(memory=learner.memory)
-    estimator.steps[-1] = (name, fitted)
+        X = np.asarray(X)
+    width = 1 + X.size // X.shape[0]
+    size = max(1, min(_BLOCK_NUMBERS // width, -(-X.shape[0] // len(client.nthreads()))))
+    starts = range(0, X.shape[0], size)
+    values = [each for each in (X, rows.y, rows.weights) if each is not None]
+    blocks = [[each[start : start + size] for start in starts] for each in values]
+    fit_on_cluster(estimator[-1], client, *(client.scatter(each, hash=False) for each in blocks))

@@ -57,24 +57,22 @@ class StreamedTable:
         self, data: str, reading: ReadingOptions, running: RunningOptions, outline: Outline
     ) -> None:
         self.name, self.reading, self.running, self.outline = data, reading, running, outline
-        self.budget = budget_bytes(running.memory)
-        self.share = USUAL_TEST_SIZE if running.test_size is None else running.test_size
-        self.label = outline.label
+        self.budget, self.label = budget_bytes(running.memory), outline.label
+        given = running.test_size
+        self.test_share: float | None = USUAL_TEST_SIZE if given is None else given
         #: The features, in the end those with a value in any row, and whether some need a frame.
         self.columns, self.frame = outline.columns, not outline.sparse
         #: Rows; those that are not set aside; those left out because they have no label.
         self.rows = self.training_rows = self.unlabelled = 0
-        self.labels = LabelCounts()
-        #: Training rows of each class, and missing values of each column in all rows.
-        self.trained, self.gaps = Counter[str](), Counter[str]()
+        #: All rows and training rows of each class, and missing values of each column.
+        self.labels, self.trained, self.gaps = LabelCounts(), Counter[str](), Counter[str]()
         #: Sorted labels of training rows: whole numbers if all labels are, else their texts.
         self.classes: Array = np.array([])
-        #: Of sparse rows: stored numbers, the least index of a column, at most 1, and the width.
-        self.stored, self._lowest, self._width = 0, 1, 0
+        #: Of sparse rows: the least index of a column, at most 1, and the width.
+        self._lowest, self._width = 1, 0
         self._categories = defaultdict[str, set[str]](set)
-        seed = running.seed
-        self._training_sample = Sample(seed, rows_within(SAMPLE_BYTES, outline.columns))
-        self._test_sample = Sample(seed, self.room(JUDGED_ROWS))
+        self._training_sample = Sample(running.seed, rows_within(SAMPLE_BYTES, outline.columns))
+        self._test_sample = Sample(running.seed, self.room(JUDGED_ROWS))
 
     @property
     def about(self) -> str:
@@ -84,7 +82,7 @@ class StreamedTable:
 
     def draw(self) -> Draw:
         """Return the draw of test rows; each pass begins a new one, which is equal."""
-        return Draw(self.running.seed, self.share)
+        return Draw(self.running.seed, self.test_share or 0.0)
 
     def parts(self) -> Iterator[Dataset]:
         """Yield all rows with the columns of the features, and with weights if there are any."""
@@ -109,28 +107,21 @@ class StreamedTable:
         for note in self.outline.notes:
             console.say(note)
         with console.working(f"first pass over {self.name}", "rows") as progress:
-            self.count(progress.counting(self.parts()))
-        for note in self._notes():
+            notes = self.count(progress.counting(self.parts()))
+        for note in notes:
             console.say(note)
 
-    def count(self, parts: Iterable[Dataset]) -> None:
-        """Count all rows, and choose the columns."""
-        draw = self.draw()
+    def count(self, parts: Iterable[Dataset]) -> list[str]:
+        """Count all rows and choose the columns; return what was found."""
+        draw, strict, label = self.draw(), self.reading.strict, self.label or "y"
         with explaining_columns(self._training_sample, self.columns):
             for part in parts:
                 self._see(part, draw.test(len(part)))
-            label = self.label or "y"
-            column = f"{self.name}: column {shown(label)}"
             whole = self.rows + self.unlabelled
-            unlabelled_note(self.unlabelled, whole, label, self.name, self.reading.strict)
+            notes = unlabelled_note(self.unlabelled, whole, label, self.name, strict)
             if not self.rows:
                 raise BadData(f"{self.name} has no rows.")
-            if self.outline.sparse:
-                self.columns = [Column(f"x{place}") for place in range(self._lowest, self._width)]
-            self.columns = [each for each in self.columns if self.gaps[each.name] < self.rows]
-            if not self.columns:
-                raise BadData(f"{self.name}: no feature has a value in any row.")
-            self.frame = any(each.kind == TEXT or self.gaps[each.name] for each in self.columns)
+            column = f"{self.name}: column {shown(label)}"
             self.labels.check(self.rows, column)
             if len(self.trained) < 2:
                 only = f"only {shown(next(iter(self.trained), ''))}"
@@ -140,18 +131,20 @@ class StreamedTable:
                 )
         is_whole = self.labels.kinds == {"i"}
         self.classes = np.sort(np.array(list(self.trained)).astype(int if is_whole else str))
+        return notes + self._choose_columns() + rare_classes(self.labels.counts)
 
     def _see(self, part: Dataset, test: Array) -> None:
         if part.y is None:
             raise BadData(f"{part.name}: rows from number {self.rows + 1} on have no label.")
         check_sizes(part)
         if self.outline.sparse:
-            self.stored += part.X.nnz
             self._lowest = min(self._lowest, int(part.X.indices.min(initial=1)))
             self._width = max(self._width, part.X.shape[1])
         else:
             for column, values in zip(self.columns, part.X.get_columns(), strict=True):
-                self._see_column(column, values)
+                self.gaps[column.name] += values.null_count()
+                if column.kind == TEXT:
+                    self._see_words(column.name, values.drop_nulls().unique().to_list())
         texts = self.labels.see(part.y, self.name)
         self.trained.update(texts[~test].tolist())
         beside = [texts] if part.weights is None else [texts, part.weights]
@@ -160,35 +153,34 @@ class StreamedTable:
         self.unlabelled += part.unlabelled
         self.rows, self.training_rows = self.rows + len(part), self._training_sample.seen
 
-    def _see_column(self, column: Column, values: Any) -> None:
-        self.gaps[column.name] += values.null_count()
-        if column.kind != TEXT:
-            return
-        self._categories[column.name].update(values.drop_nulls().unique().to_list())
+    def _see_words(self, name: str, words: list[str]) -> None:
+        self._categories[name].update(words)
         if sum(map(len, self._categories.values())) > MOST_CATEGORIES:
             raise BadData(
                 f"{self.name}: more than {MOST_CATEGORIES} different categories with column "
-                f"{shown(column.name)}, and each becomes a column; "
-                "leave such columns out with --drop."
+                f"{shown(name)}, and each becomes a column; leave such columns out with --drop."
             )
 
-    def _notes(self) -> list[str]:
-        """Return what was found; with --strict gaps are errors."""
-        strict, sample = self.reading.strict, self._training_sample
-        words = [column.name for column in self.columns if column.kind == TEXT]
-        numbers = [column.name for column in self.columns if column.kind != TEXT]
-        gaps = {name: self.gaps[name] for name in numbers if self.gaps[name]}
-        empty = [name for name, count in self.gaps.items() if count == self.rows]
-        whole = self.rows + self.unlabelled
-        notes = unlabelled_note(self.unlabelled, whole, self.label or "y", self.name, strict)
-        if empty:
-            notes.append(f"empty columns are excluded: {listed(empty)}")
-        notes += gap_notes(gaps, words, self.name, strict)
-        if not sample.whole:
-            notes.append(f"scales, medians and categories come from a sample of {sample.most} rows")
-        counts = f"{self.rows} rows, {self.rows - self.training_rows} of them set aside"
-        sizes = f"{counts}, {len(self.columns)} features, {len(self.trained)} classes"
-        return [*notes, *rare_classes(self.labels.counts), f"{self.name}: {sizes}"]
+    def _choose_columns(self) -> list[str]:
+        """Keep the columns that have a value, and return notes; with --strict gaps are errors."""
+        if self.outline.sparse:
+            self.columns = [Column(f"x{place}") for place in range(self._lowest, self._width)]
+        empty = [each.name for each in self.columns if self.gaps[each.name] == self.rows]
+        self.columns = [each for each in self.columns if each.name not in empty]
+        if not self.columns:
+            raise BadData(f"{self.name}: no feature has a value in any row.")
+        self.frame = any(each.kind == TEXT or self.gaps[each.name] for each in self.columns)
+        words = [each.name for each in self.columns if each.kind == TEXT]
+        names = [each.name for each in self.columns if each.kind != TEXT]
+        gaps = {name: self.gaps[name] for name in names if self.gaps[name]}
+        notes = [f"empty columns are excluded: {listed(empty)}"] if empty else []
+        notes += gap_notes(gaps, words, self.name, self.reading.strict)
+        if not self._training_sample.whole:
+            most = self._training_sample.most
+            notes.append(f"scales, medians and categories come from a sample of {most} rows")
+        aside = f"{self.rows} rows, {self.rows - self.training_rows} of them set aside"
+        sizes = f"{aside}, {len(self.columns)} features, {len(self.trained)} classes"
+        return [*notes, f"{self.name}: {sizes}"]
 
     def room(self, most: int) -> int:
         """Return how many rows memory allows for a sample, at most `most`."""

@@ -1,4 +1,4 @@
-"""The interface of a table to learn from, whatever its size, and the model file it gives."""
+"""Tables of any size to learn from, in memory or read in passes, and the model files they give."""
 
 from __future__ import annotations
 
@@ -6,51 +6,20 @@ import datetime
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pegasos.learners.catalogue import ONE_VS_ONE, SDCA
 from pegasos.metrics import Metric
-from pegasos.nystroem import Nystroem
+from pegasos.program.datasets import load_or_outline
 from pegasos.program.modelfile import save
 from pegasos.program.pipelines import Recipe
 from pegasos.program.records.codec import to_json
 from pegasos.program.records.models import CardData, CardSplit, ModelCard
 from pegasos.program.records.runs import ErrorCount, WholeRecord
-from pegasos.program.tables.dataset import Array, Column, Dataset
+from pegasos.program.tables.dataset import Array, Column, Dataset, Outline
 from pegasos.program.terminal import console
-from pegasos.program.terminal.options import LearningOptions, RunningOptions
+from pegasos.program.terminal.options import LearningOptions, ReadingOptions, RunningOptions
 from pegasos.search.estimates import Figure
-
-
-class Steps(NamedTuple):
-    """Requested steps before the learner of a pipeline."""
-
-    scale: str = "auto"
-    expand: int | None = None
-    drop_outliers: float | None = None
-    nystroem: Nystroem | None = None
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """A distributed.Client, and the bytes of rows it may hold; None: as many as there is room."""
-
-    client: Any
-    memory: int | None = None
-
-
-@dataclass(frozen=True)
-class Known:
-    """The rows a model was trained on.
-
-    `classes` counts the rows of each class, `learned` those without outliers. There is a hash per
-    row, or None for lack of memory, and a fingerprint of all rows of the table.
-    """
-
-    classes: dict[str, int]
-    learned: int
-    hashes: Array | None
-    fingerprint: str = "not kept"
 
 
 @dataclass(frozen=True)
@@ -58,7 +27,8 @@ class Choice:
     """Setting that a search chose, and what is needed to fit it to all rows.
 
     `rows` are those of the search and `learned_rows` their number without outliers; `metric` is
-    None for a scorer of scikit-learn, and `until` is the time at which results are wanted.
+    None for a scorer of scikit-learn, `until` is the time at which results are wanted, and `client`
+    is that of a Dask cluster.
     """
 
     search: Any
@@ -69,23 +39,28 @@ class Choice:
     learned_rows: int
     refit_all: bool
     until: float | None
-    cluster: Cluster | None
+    client: Any
 
 
 @dataclass(frozen=True)
 class Learned:
-    """A fitted model with its errors.
+    """A fitted model, its errors, and the rows that it was trained on.
 
     Errors are those of a model trained on `fitted_rows` training rows; `estimator` is the model to
-    keep, trained on `saved_rows` rows, which may include test rows if `refits`. `whole` says how
-    the choice of a search on a sample was fitted to all rows.
+    keep, trained on `saved_rows` rows, which may include test rows if `refits`: `classes` counts
+    them by class, and `learned` without outliers. `hashes` has one of each row, or is None for lack
+    of memory; `fingerprint` is that of all rows of the table. `whole` says how the choice of a
+    search on a sample was fitted to all rows.
     """
 
     estimator: Any
     errors: dict[str, ErrorCount]
-    known: Known
+    classes: dict[str, int]
+    learned: int
+    hashes: Array | None
     fitted_rows: int
     saved_rows: int
+    fingerprint: str = "not kept"
     figures: dict[str, Figure] = field(default_factory=dict)
     refits: bool = False
     whole: WholeRecord | None = None
@@ -122,8 +97,11 @@ class TrainingTable(ABC):
         """
 
     @abstractmethod
-    def fit(self, learner: Any, steps: Steps, cluster: Cluster | None) -> Learned:
-        """Fit a learner to the training rows, and count its errors."""
+    def fit(self, learner: Any, client: Any, **steps: Any) -> Learned:
+        """Fit a learner to the training rows, and count its errors.
+
+        `client` is that of a Dask cluster, or None; `steps` are the arguments of `make_recipe`.
+        """
 
     @abstractmethod
     def finish(self, choice: Choice) -> Learned:
@@ -140,14 +118,14 @@ class TrainingTable(ABC):
 
     def save(self, learned: Learned, path: str, **found: Any) -> None:
         """Write the model with a card; `found` are further entries of the card."""
-        known, counts = learned.known, (self.training_rows, self.test_rows, learned.known.learned)
+        counts = self.training_rows, self.test_rows, learned.learned
         card = ModelCard(
             columns=self.columns,
             frame=self.frame,
             label=self.label,
             image=self.image,
-            data=CardData(self.name, self.rows, known.fingerprint),
-            classes=known.classes,
+            data=CardData(self.name, self.rows, learned.fingerprint),
+            classes=learned.classes,
             split=CardSplit(self.split_kind, self.running.seed, self.test_share, *counts),
             errors=learned.errors,
             **found,
@@ -155,7 +133,7 @@ class TrainingTable(ABC):
             created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         )
         Path(path).parent.mkdir(parents=True, exist_ok=True)
-        save(learned.estimator, path, card=to_json(card), rows=known.hashes)
+        save(learned.estimator, path, card=to_json(card), rows=learned.hashes)
 
 
 def why_not_in_passes(learning: LearningOptions, model: str | None = None) -> str | None:
@@ -172,3 +150,15 @@ def why_not_in_passes(learning: LearningOptions, model: str | None = None) -> st
     if model is not None and (model not in names or exact):
         return f"in passes {' and '.join(names)} learn, without a kernel or with --landmarks"
     return None
+
+
+def open_table(data: str, reading: ReadingOptions, running: RunningOptions) -> TrainingTable:
+    """Open a file or named set: in memory if it fits, else read in passes."""
+    found = load_or_outline(data, reading, running.memory)
+    if isinstance(found, Outline):
+        from pegasos.program.learning.passes import TableInPasses
+
+        return TableInPasses(data, reading, running, found)
+    from pegasos.program.learning.in_memory import TableInMemory
+
+    return TableInMemory(found, running)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pegasos.engine.walk.losses import PROBABILISTIC
 from pegasos.learners.catalogue import MODELS
-from pegasos.metrics import METRICS, PROBABILITIES, Measure, measure_of
+from pegasos.metrics import METRICS, PROBABILITIES, Measure
 from pegasos.program.pages.values import cost_text, count, percent
 from pegasos.program.records.runs import (
     CalibrationRecord,
@@ -76,15 +76,6 @@ def whole_words(whole: WholeRecord | None, training_rows: int) -> list[str]:
     passes = f"{count(whole.passes or 0, 'pass')}, certified gap {whole.gap or 0.0:.2g}"
     fitted = f"λ = {whole.lam:.3g}{cost_text(whole.cost)}, {passes}"
     lines.append(f"{whole.model} was trained on all training rows: {fitted}.{kernel}")
-    if whole.compared:
-        measure, rows = measure_of(whole.metric), whole.compared[0].errors.rows
-        tried = ", ".join(
-            f"{each.lam:.3g} ("
-            f"{score_text(each.errors.error if each.value is None else each.value, measure)})"
-            for each in whole.compared
-        ).replace("\u00a0", " ")
-        where = f"{rows:,} validation rows from the training part"
-        lines.append(f"λ was chosen again by the {measure.name} on {where}: {tried}.")
     return lines
 
 

@@ -167,24 +167,12 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Compared:
-    """Value of λ tried on training rows, with its errors on validation rows.
-
-    `value` is the metric on the validation rows.
-    """
-
-    lam: float
-    errors: ErrorCount
-    value: float | None = None
-
-
-@dataclass(frozen=True)
 class WholeRecord:
     """Final fit after a search on a sample of a table that exceeds memory.
 
     `how` is "passes" if all rows were used directly, "landmarks" if they were used through Nyström
     features, and "sample" if neither was possible; `why` is then the reason. `lam` is the λ on all
-    rows, chosen by `metric` among `compared` if there are any.
+    rows, which keeps the C of the choice.
     """
 
     sample: int
@@ -196,8 +184,6 @@ class WholeRecord:
     landmarks: int | None = None
     passes: int | None = None
     gap: float | None = None
-    compared: list[Compared] = field(default_factory=list)
-    metric: str = "error"
 
 
 @dataclass(frozen=True, kw_only=True)

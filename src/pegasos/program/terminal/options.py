@@ -236,7 +236,7 @@ class ClusterOptions:
     cluster: str | None = choice(
         "ADDRESS", "Run on the workers of a Dask scheduler, such as tcp://host:8786."
     )
-    workers: int | None = choice("N", "Run in N processes on this machine (Dask).", min=1)
+    workers: int | None = choice("N", "Run in N processes on this machine (Dask).", min=1, max=1000)
 
     @property
     def asked(self) -> bool:

@@ -12,9 +12,8 @@ from pegasos.program.commands.tune.search import TuneJob, explore
 from pegasos.program.errors import UsageError
 from pegasos.program.files import as_csv, only_one, write_text
 from pegasos.program.grids import SEARCH_ROWS
-from pegasos.program.learning import open_table
-from pegasos.program.learning.clusters import check_cluster, cluster_of
-from pegasos.program.learning.tables import Choice, Cluster, Learned, TrainingTable
+from pegasos.program.learning.clusters import cluster_of
+from pegasos.program.learning.tables import Choice, Learned, TrainingTable, open_table
 from pegasos.program.pages.sweep_page import search_page
 from pegasos.program.pages.wording import whole_words
 from pegasos.program.pipelines import chosen_scale, scale_words
@@ -48,11 +47,11 @@ def tune(job: TuneJob) -> TuneRecord:
     _check(job)
     if job.options.max_time is not None:
         until = time.monotonic() + min(job.options.max_time, _MOST_SECONDS)
-    with cluster_of(job.where, job.running.memory) as cluster:
-        return _tune(job, begin, until, cluster)
+    with cluster_of(job.where) as client:
+        return _tune(job, begin, until, client)
 
 
-def _tune(job: TuneJob, begin: float, until: float | None, cluster: Cluster | None) -> TuneRecord:
+def _tune(job: TuneJob, begin: float, until: float | None, client: Any) -> TuneRecord:
     table = open_table(job.data, job.reading, job.running)
     plan = "settings are compared on a sample of its rows, then the best one learns from all"
     table.scan(job.learning, plan, job.options.sample or SEARCH_ROWS)
@@ -68,7 +67,7 @@ def _tune(job: TuneJob, begin: float, until: float | None, cluster: Cluster | No
     if job.options.threshold is not None:
         aim = option_values.make_aim(job.options.threshold, job.judging, rows.labels)
     with only_one(job.folder):
-        choice = explore(job, table, until, cluster)
+        choice = explore(job, table, until, client)
         calibration, threshold = _decide(choice.search, aim)
         learned = table.finish(choice)
         record = _make_record(job, table, choice, learned, begin, calibration, threshold)
@@ -87,7 +86,6 @@ def _check(job: TuneJob) -> None:
     outputs.check_folder(job.folder)
     option_values.check(job.options.models, job.learning)
     option_values.check_metric(job.judging, job.options.threshold)
-    check_cluster(job.where)
 
 
 def _decide(search: Any, aim: Aim | None) -> tuple[CalibrationRecord | None, Threshold | None]:

@@ -23,7 +23,7 @@ from pegasos.metrics import METRICS, PROBABILITIES, Metric
 from pegasos.nystroem import Nystroem
 from pegasos.program.errors import UsageError
 from pegasos.program.grids import SEARCH_ROWS, GridRequest, make_grid, weights_to_try
-from pegasos.program.learning.tables import Choice, Cluster, TrainingTable
+from pegasos.program.learning.tables import Choice, TrainingTable
 from pegasos.program.pages.values import count
 from pegasos.program.pipelines import (
     check_expansion,
@@ -90,9 +90,7 @@ class TuneJob:
         return any(listed) or any(several) or self.metric not in METRICS
 
 
-def explore(
-    job: TuneJob, table: TrainingTable, until: float | None, cluster: Cluster | None
-) -> Choice:
+def explore(job: TuneJob, table: TrainingTable, until: float | None, client: Any) -> Choice:
     """Search the rows that the table gives for it, and return the choice."""
     rows, _ = table.search_rows
     share, memory, seconds = table.search_share, job.running.memory, None
@@ -139,7 +137,7 @@ def explore(
         n_jobs=job.options.jobs,
         store=job.folder,
         memory=memory,
-        client=None if cluster is None else cluster.client,
+        client=client,
         max_time=seconds,
         verbose=0 if console.state.quiet else 1,
         exhaustive=job.asks_for_a_grid,
@@ -149,7 +147,7 @@ def explore(
     )
     fitted = _run(job, search, metric, rows, recipe.weights_of(rows))
     return Choice(
-        fitted, metric, recipe, rows, learning, learned, job.options.refit_all, until, cluster
+        fitted, metric, recipe, rows, learning, learned, job.options.refit_all, until, client
     )
 
 
