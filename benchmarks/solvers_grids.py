@@ -66,7 +66,7 @@ def usps_rows(repeats: int, largest: int) -> Iterator[Row]:
     for name, sweep in ours.items():
         errors = f"errors {1 - sweep.best_score_:.4f} / {1 - plain.best_score_:.4f}"
         note = f"{describe_gaps(sweep, 0.01)}; without: {describe_gaps(plain, 0.01)}; {errors}"
-        case = f"USPS, 10 widths x 10 λ x 5 folds, {name} / finish=False"
+        case = f"USPS, 10 variances x 10 λ x 5 folds, {name} / finish=False"
         yield Row(
             case,
             times[name] / times["plain"],

@@ -54,7 +54,7 @@ def run(repeats: int) -> Iterator[Row]:
     six = measure(50_000, 200, 6, 33_000, "4GB")
     note = f"{six[2]}; error {six[3]:.3f}; peak {six[1] / 1e9:.2f} GB"
     yield Row(
-        "50,000 x 200, 6 widths x 10 λ x 2 T x 3 folds, memory='4GB'",
+        "50,000 x 200, 6 variances x 10 λ x 2 T x 3 folds, memory='4GB'",
         six[0],
         "s",
         1200,
@@ -62,7 +62,7 @@ def run(repeats: int) -> Iterator[Row]:
         six[0],
         note=note,
     )
-    yield Row("six widths / one", six[0] / one[0], "times", 3, False, six[0], one[0])
+    yield Row("six variances / one", six[0] / one[0], "times", 3, False, six[0], one[0])
 
 
 BENCHMARK = Benchmark(

@@ -85,7 +85,7 @@ def show_map(run: Run) -> None:
 
 
 def reach_best(run: Run, splits: Iterable[Split]) -> None:
-    """Add the error of SDCA on edge directions; blur and width are chosen by nested folds."""
+    """Add the error of SDCA on edge directions; blur and variance are chosen by nested folds."""
     edges = cache(partial(_edges, run.X.reshape(-1, 16, 16)))
     model = SDCA(tol=0.01, fit_intercept=False, random_state=0)
     folds = StratifiedKFold(3, shuffle=True, random_state=0)
@@ -107,7 +107,7 @@ def reach_best(run: Run, splits: Iterable[Split]) -> None:
         return np.asarray(outer.fit(rows[train], run.y[train]).predict(rows[test]))
 
     what = (
-        "SDCA with a Gaussian kernel on directions of edges; blur and width chosen inside the "
+        "SDCA with a Gaussian kernel on directions of edges; blur and variance chosen inside the "
         "training rows"
     )
     common.reach_best(run, what, predict, splits)

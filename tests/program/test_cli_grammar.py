@@ -155,6 +155,8 @@ def test_kernels_of_several_options_are_joined_once_each():
         ("gaussian:1:10:3s", "both ends"),
         ("gaussian:1:2", "write a,b,c or lo:hi:count"),
         ("gaussian:coef0=1", "unknown 'coef0'"),
+        ("gaussian:variance=1", "write gaussian:V for the variance V"),
+        ("gaussian:sigma=1", "write gaussian:V for the variance V"),
         ("laplacian:gamma=1", "unknown 'gamma'"),
         ("polynomial:2.5", "whole number"),
         ("polynomial:0", "whole number"),

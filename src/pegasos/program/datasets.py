@@ -87,21 +87,30 @@ def load_or_outline(
     With `encoded`, fitting a pipeline on its one-hot columns must fit, too.
     """
     options = read_options(reading, memory, labelled)
-    found = _outline_of_large(source, options)
-    if found is not None:
-        return found
+    most, read_once = options.allowed(), source in SETS or source == "-"
+    if not read_once and _MOST_SWELL * _file_bytes(source) > most:
+        found = outline(source, options)  # its first rows predict the size
+        if found is not None and found.bytes > most:
+            return found
     try:
         dataset = load(source, reading, memory, labelled)
     except TooLarge:
-        found = _outline_of_large(source, options, sure=True)
+        found = None if read_once else outline(source, options)
         if found is None:
             raise
         return found
     needed = _encoded_bytes(dataset) if encoded else 0
-    if needed > options.allowed():
-        found = _outline_of_large(source, options, sure=True)
+    found = outline(source, options) if needed > most and not read_once else None
     # notes were printed by load
     return dataset if found is None else replace(found, bytes=needed, notes=[])
+
+
+def _file_bytes(source: str) -> int:
+    """Return the size of the files; 0 if there are none, which reading reports."""
+    try:
+        return sum(path.stat().st_size for path in files_of(source) or [Path(source)])
+    except (OSError, ValueError):
+        return 0
 
 
 def _encoded_bytes(dataset: Dataset) -> int:
@@ -130,10 +139,13 @@ def load(
         dataset = replace(dataset, y=label_texts(dataset.y))
     for note in dataset.notes:
         console.say(note)
-    test = "" if dataset.test is None else f", {int(dataset.test.sum())} of them a test group"
     width = dataset.X.shape[1]
-    classes = "" if dataset.y is None else f", {len(np.unique(dataset.y))} classes"
-    size = f"{len(dataset)} rows{test}, {width} feature{'s' * (width != 1)}{classes}"
+    size = f"{len(dataset)} rows"
+    if dataset.test is not None:
+        size += f", {int(dataset.test.sum())} of them a test group"
+    size += f", {width} feature{'s' * (width != 1)}"
+    if dataset.y is not None:
+        size += f", {len(np.unique(dataset.y))} classes"
     console.say(f"{dataset.name}: {size}")
     return dataset
 
@@ -145,23 +157,6 @@ def load_named(source: str, reading: ReadingOptions) -> Dataset:
             what = f"{source!r} is a named set with columns and labels of its own"
             raise UsageError(f"--{name} is for files; {what}.")
     return load_set(source, fetch=reading.fetch)
-
-
-def _outline_of_large(source: str, options: ReadOptions, sure: bool = False) -> Outline | None:
-    """Return the outline of a table that does not fit into memory, if it can be read twice.
-
-    Its first rows predict the size; `sure` says that it was tried.
-    """
-    if source in SETS or source == "-":
-        return None
-    try:
-        length = sum(path.stat().st_size for path in files_of(source) or [Path(source)])
-    except (OSError, ValueError):
-        return None  # reading says what is wrong
-    if _MOST_SWELL * length <= options.allowed() and not sure:
-        return None
-    found = outline(source, options)
-    return found if found is not None and (sure or found.bytes > options.allowed()) else None
 
 
 def check_source(source: str) -> None:
@@ -218,6 +213,7 @@ def split_rows(dataset: Dataset, test_size: float | None, seed: int) -> Split:
 
 
 def _draw(dataset: Dataset, rows: Array, share: float, seed: int) -> tuple[Array, Array, str]:
+    """Return training rows, test rows drawn by class or by group, and how they were drawn."""
     if not share:
         return rows, rows[:0], "none set aside"
     if dataset.groups is not None:
@@ -231,15 +227,14 @@ def _draw(dataset: Dataset, rows: Array, share: float, seed: int) -> tuple[Array
     y = dataset.labels[rows]
     _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     # The only row of a class is a training row: a test row would be of an unknown class.
-    single = counts[codes] == 1
-    if len(counts) - int(single.sum()) < 2:
-        single[:] = False
+    single = (counts[codes] == 1) & ((counts > 1).sum() >= 2)
     many, y = rows[~single], y[~single]
     _, counts = np.unique(y, return_counts=True)
     by_class = counts.min() >= 2 and min(share, 1 - share) * len(many) >= len(counts)
-    given: dict[str, Any] = {"test_size": share, "random_state": seed}
     try:
-        train, test = train_test_split(many, stratify=y if by_class else None, **given)
+        train, test = train_test_split(
+            many, test_size=share, random_state=seed, stratify=y if by_class else None
+        )
     except ValueError as error:
         what = f"{len(rows)} rows cannot be split for a test of {share:g}: {error}"
         raise BadData(f"{dataset.name}: {what}") from None

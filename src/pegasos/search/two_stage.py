@@ -45,7 +45,7 @@ class TwoStageSearchCV(SweepCV):
     evaluates the best setting of at most two families (learner and type of kernel) that are not
     clearly behind, and their neighbors in the grid, on all rows, at most `max_rows`; then the
     `variants` of these best settings, and of their neighbors along λ or C. Then up to `refinements`
-    rounds evaluate half steps (in log10) of λ and of the kernel width around the best setting,
+    rounds evaluate half steps (in log10) of λ and of the kernel's variance around the best setting,
     until the score stops rising by more than its standard error. The best setting is refitted on
     all rows.
 

@@ -160,37 +160,37 @@ class Kernel(ABC):
 
 @dataclass(repr=False, eq=False)
 class DistanceKernel(Kernel):
-    """Kernel that falls from 1 towards 0 with the distance; "scale" takes its width from the data.
+    """Kernel that falls from 1 towards 0 with the distance; its parameter may be "scale".
 
-    A text such as "0.5 scale" is a multiple of that width.
+    "scale" is the data's scale, which `suggest` computes, and "0.5 scale" is half of it.
     """
 
     main: ClassVar[str]
 
     @property
     def factor(self) -> float | None:
-        """The width as a multiple of the data's own scale; None where it is a number."""
+        """The parameter as a multiple of the data's scale; None where it is a number."""
         return _multiple_of_scale(getattr(self, self.main))
 
     @property
     def relative(self) -> bool:
-        """Whether the width is a multiple of the data's own scale."""
+        """Whether the parameter is a multiple of the data's scale."""
         return self.factor is not None
 
     @staticmethod
     @abstractmethod
     def suggest(n_features: int, variance: float) -> float:
-        """Return the default width, from the number of features and the variance of X."""
+        """Return the data's scale, from the number of features and the variance of X."""
 
     def resolve(self, X: Any) -> Self:
-        """Return a validated copy whose width is a number."""
+        """Return a validated copy whose parameter is a number."""
         width, factor = getattr(self, self.main), self.factor
         if factor is not None:
             variance = variance_of(X)
             found = factor * self.suggest(X.shape[1], variance)
             if not variance < math.inf or not 0 < found < math.inf:
                 raise ValueError(
-                    f"{self!r} finds no width for X, whose variance overflows: "
+                    f"{self!r} finds no {self.main} for X, whose numbers overflow: "
                     "scale X (for example StandardScaler)"
                 )
             return dataclasses.replace(self, **{self.main: found})

@@ -170,7 +170,7 @@ class Gaussian(DistanceKernel):
 
     @staticmethod
     def suggest(n_features: int, variance: float) -> float:
-        """Return the width that "scale" means."""
+        """Return the value that "scale" means."""
         return n_features * variance / 2 if variance > 0 else 0.5
 
 
@@ -181,7 +181,7 @@ class Exponential(DistanceKernel):
     Parameters
     ----------
     scale : float or str, default="scale"
-        The width; "scale" is sqrt(n_features X.var()), or 1 where X is constant, and "0.5 scale"
+        Distances are divided by it; "scale" is sqrt(n_features X.var()), or 1 where X is constant, and "0.5 scale"
         is half of it.
 
     See Also
@@ -207,7 +207,7 @@ class Exponential(DistanceKernel):
 
     @staticmethod
     def suggest(n_features: int, variance: float) -> float:
-        """Return the width that "scale" means."""
+        """Return the value that "scale" means."""
         return math.sqrt(n_features * variance) if variance > 0 else 1.0
 
 
@@ -218,7 +218,7 @@ class Laplacian(DistanceKernel):
     Parameters
     ----------
     scale : float or str, default="scale"
-        The width; "scale" is n_features sqrt(X.var()), or 1 where X is constant, and "0.5 scale"
+        Distances are divided by it; "scale" is n_features sqrt(X.var()), or 1 where X is constant, and "0.5 scale"
         is half of it.
 
     See Also
@@ -244,7 +244,7 @@ class Laplacian(DistanceKernel):
 
     @staticmethod
     def suggest(n_features: int, variance: float) -> float:
-        """Return the width that "scale" means."""
+        """Return the value that "scale" means."""
         return n_features * math.sqrt(variance) if variance > 0 else 1.0
 
 

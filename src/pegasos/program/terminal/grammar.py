@@ -107,6 +107,8 @@ def _parse_kernel(text: str) -> list[Kernel | None]:
         if each not in (*known, *kind.alternatives):
             listed = ", ".join((*known, *kind.alternatives))
             why = f"unknown {each!r}" + (f"; known is {listed}" if listed else "")
+            if each in (kind.main, "width", "sigma"):
+                why += f"; write {name}:V for the {kind.main} V"
             raise _misuse(text, "--kernel", why)
     if values and kind.main is None:
         raise _misuse(text, "--kernel", f"the {name} kernel has no values")

@@ -44,6 +44,7 @@ HINTS = {
     "--coef0": "--kernel polynomial:N:coef0=C",
     "--variance": "--kernel gaussian:V",
     "--sigma": "--kernel gaussian:V with the variance V",
+    "--width": "--kernel gaussian:V with the variance V",
     "--alpha": "--lam λ",
     "--lambda": "--lam λ",
     "--max-iter": "--epochs N",
