@@ -181,8 +181,8 @@ class Exponential(DistanceKernel):
     Parameters
     ----------
     scale : float or str, default="scale"
-        Distances are divided by it; "scale" is sqrt(n_features X.var()), or 1 where X is constant, and "0.5 scale"
-        is half of it.
+        Distances are divided by it; "scale" is sqrt(n_features X.var()), or 1 where X is constant,
+        and "0.5 scale" is half of it.
 
     See Also
     --------
@@ -218,8 +218,8 @@ class Laplacian(DistanceKernel):
     Parameters
     ----------
     scale : float or str, default="scale"
-        Distances are divided by it; "scale" is n_features sqrt(X.var()), or 1 where X is constant, and "0.5 scale"
-        is half of it.
+        Distances are divided by it; "scale" is n_features sqrt(X.var()), or 1 where X is constant,
+        and "0.5 scale" is half of it.
 
     See Also
     --------
