@@ -186,7 +186,7 @@ def _printing(module: Any) -> Callable[..., None]:
         if found is not None and console.state.as_json:
             from pegasos.program.records.codec import to_json
 
-            console.show_json(getattr(module, "json_of", to_json)(found))
+            print(console.as_json(getattr(module, "json_of", to_json)(found), indent=2))
         elif found is not None:
             module.show(found)
 

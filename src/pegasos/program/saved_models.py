@@ -120,11 +120,6 @@ class SavedModel:
         """Return the class probabilities of rows with these scores, or None without any."""
         return probabilities_of(self.model.estimator, rows, scores)
 
-    @property
-    def wants_frame(self) -> bool:
-        """Whether the model takes a table with column names, for its encoder."""
-        return self._encoder() is not None if self.card.columns is None else self.card.frame
-
     def rows(
         self, data: str, reading: ReadingOptions, keep: tuple[str, ...] = (), labelled: bool = False
     ) -> Iterator[Dataset]:
@@ -133,7 +128,20 @@ class SavedModel:
         With `labelled`, rows without a label are left out and counted in a note.
         """
         rows, left_out, label = 0, 0, self.card.label
-        for part in self._parts(data, reading, keep, labelled):
+        if data in SETS:
+            parts = iter([self._named_set(data, reading)])
+        else:
+            check_source(data)
+            options = replace(read_options(reading, self.memory, labelled=False), keep=keep)
+            parts = stream(
+                data,
+                self.columns,
+                options,
+                frame=self.wants_frame,
+                label_name=label,
+                labelled=labelled,
+            )
+        for part in parts:
             for note in part.notes:
                 console.say(note)
             rows, left_out = rows + len(part) + part.unlabelled, left_out + part.unlabelled
@@ -142,26 +150,23 @@ class SavedModel:
         for note in unlabelled_note(left_out, rows, label or "y", data, reading.strict):
             console.say(note)
 
-    def _parts(
-        self, data: str, reading: ReadingOptions, keep: tuple[str, ...], labelled: bool
-    ) -> Iterator[Dataset]:
-        frame = self.wants_frame
-        if data not in SETS:
-            check_source(data)
-            options = replace(read_options(reading, self.memory, labelled=False), keep=keep)
-            given: dict[str, Any] = {"label_name": self.card.label, "labelled": labelled}
-            yield from stream(data, self.columns, options, frame=frame, **given)
-            return
+    @property
+    def wants_frame(self) -> bool:
+        """Whether the model takes a table with column names, for its encoder."""
+        return self._encoder() is not None if self.card.columns is None else self.card.frame
+
+    def _named_set(self, data: str, reading: ReadingOptions) -> Dataset:
+        """Return a named set with the columns of the model."""
         dataset, names = load_named(data, reading), [column.name for column in self.columns]
         X = dataset.X[:, places_of(names, [column.name for column in dataset.columns], data)]
-        if frame:
+        if self.wants_frame:
             import polars
 
             X = polars.DataFrame(np.asarray(X, dtype=np.float64), schema=names)
-        yield replace(dataset, X=X, columns=self.columns, notes=[])
+        return replace(dataset, X=X, columns=self.columns, notes=[])
 
     def labelled_rows(self, data: str, reading: ReadingOptions) -> Dataset:
-        """Return all rows of a file or set with their labels, and weights if one asks."""
+        """Return all rows of a file or set with their labels, and weights if requested."""
         weight = () if reading.weight is None else (reading.weight,)
         parts = list(self.rows(data, reading, weight, labelled=True))
         if not parts:
@@ -169,24 +174,16 @@ class SavedModel:
         if any(part.y is None for part in parts):
             raise BadData(f"{data} has no labels: say with --label which column holds them.")
         tests = [part.test for part in parts if part.test is not None]
-        found = replace(
+        return replace(
             parts[0],
             X=joined([part.X for part in parts]),
             y=np.concatenate([part.labels for part in parts]),
             test=np.concatenate(tests) if tests else None,
             image=self.card.image or parts[0].image,
             columns=self.columns,
+            kept={},
+            weights=None if reading.weight is None else _weights(parts, data, reading.weight),
         )
-        if reading.weight is None:
-            return found
-        if not parts[0].kept:
-            named = "--weight is for tables that have them (CSV, Parquet)"
-            raise BadData(f"{data} has no named columns: {named}.")
-        weights = [each for part in parts for values in part.kept.values() for each in values]
-        with contextlib.suppress(ValueError):  # text is refused with the column's name
-            weights = [float("nan" if each is None else each) for each in weights]
-        checked = checked_weights(weights, reading.weight, data, lambda row: f"row {row + 1}")
-        return replace(found, kept={}, weights=checked)
 
     def known_rows(self, dataset: Dataset) -> Array | None:
         """Return which rows the model was trained on; None if the file has no hashes."""
@@ -235,9 +232,22 @@ class SavedModel:
                     yield name, [word for word in known.tolist() if isinstance(word, str)]
 
 
+def _weights(parts: list[Dataset], data: str, name: str) -> Array:
+    """Return the weights that are kept with the rows of a table."""
+    if not parts[0].kept:
+        named = "--weight is for tables that have them (CSV, Parquet)"
+        raise BadData(f"{data} has no named columns: {named}.")
+    weights = [each for part in parts for values in part.kept.values() for each in values]
+    with contextlib.suppress(ValueError):  # text is refused with the column's name
+        weights = [float("nan" if each is None else each) for each in weights]
+    return checked_weights(weights, name, data, lambda row: f"row {row + 1}")
+
+
 def steps_of(estimator: Any) -> list[str]:
     """Return the names of the steps of a pipeline, the learner last."""
     parts = anatomy(estimator, fitted=True)
-    details = [f"({stage.part.threshold:g})" if stage.drops else "" for stage in parts.stages]
-    steps = [stage.label + detail for stage, detail in zip(parts.stages, details, strict=True)]
+    steps = [
+        f"{stage.label}({stage.part.threshold:g})" if stage.drops else stage.label
+        for stage in parts.stages
+    ]
     return [*steps, type(parts.learner).__name__]

@@ -64,33 +64,24 @@ def show_learner(facts: LearnerFacts) -> None:
 
 def show_errors(errors: dict[str, ErrorCount]) -> None:
     """Print the error on each kind of rows, with its interval and the majority-class baseline."""
-    rows = [
-        (
-            name,
-            each.rows,
-            each.mistakes,
-            percent(each.error),
-            f"{percent(each.low)} to {percent(each.high)}",
-            "" if each.baseline is None else percent(each.baseline),
-        )
-        for name, each in errors.items()
-        if each.error is not None and each.low is not None and each.high is not None
-    ]
+    rows = []
+    for name, each in errors.items():
+        if each.error is not None:
+            interval = f"{percent(each.low)} to {percent(each.high)}"
+            counts = (name, each.rows, each.mistakes)
+            rows.append((*counts, percent(each.error), interval, percent(each.baseline)))
     console.table(("", "rows", "mistakes", "error", _INTERVAL, "baseline"), rows)
 
 
 def show_figures(figures: dict[str, Figure], measure: Measure, positive: str | None) -> None:
     """Print a metric on each kind of rows, with its interval and baseline."""
-    rows = [
-        (
-            name,
-            each.rows,
-            value_text(each.value, measure),
-            f"{value_text(each.low, measure)} to {value_text(each.high, measure)}",
-            value_text(each.baseline, measure),
+    rows = []
+    for name, each in figures.items():
+        value, low, high, baseline = (
+            value_text(number, measure)
+            for number in (each.value, each.low, each.high, each.baseline)
         )
-        for name, each in figures.items()
-    ]
+        rows.append((name, each.rows, value, f"{low} to {high}", baseline))
     of = "" if positive is None else f" of {positive!r}"
     console.table((f"{measure.name}{of}", "rows", measure.name, _INTERVAL, "baseline"), rows)
 
@@ -155,21 +146,19 @@ def _show_families(found: TuneRecord) -> None:
 def _columns(cell: CellRecord, found: TuneRecord, rows: str) -> dict[str, Any]:
     setting, measure, interval = cell.setting, found.measure, found.interval(cell)
     ends = () if interval is None else (value_text(each, measure) for each in interval)
-    extra = filter(None, (setting.model, weight_words(setting), pair_words(setting)))
-    stop = _stop(setting)
+    number, unit = _stop(setting) or ("", None)
+    estimate = f"{'cv' if found.folds > 1 else 'validation'} {measure.name}{rows}"
     return {
-        "best of each family": ", ".join(extra),
+        "best of each family": ", ".join([setting.model, *_variations(setting)]),
         "kernel": kernel_words(setting),
         "expand": expansion_degree(setting) or "",
         "λ": "" if setting.lam is None else f"{setting.lam:.2g}",
         "C": "" if cell.cost is None else f"{cell.cost:.3g}",
-        "epochs": "" if stop is None or stop[1] != "epoch" else stop[0],
-        "steps": "" if stop is None or stop[1] != "step" else stop[0],
+        "epochs": number if unit == "epoch" else "",
+        "steps": number if unit == "step" else "",
         f"training {measure.name}": value_text(cell.train, measure),
-        f"{'cv' if found.folds > 1 else 'validation'} {measure.name}{rows}": value_text(
-            comparable(found.cells)[cell.number][0], measure
-        ),
-        "95 % interval": " to ".join(ends),
+        estimate: value_text(comparable(found.cells)[cell.number][0], measure),
+        _INTERVAL: " to ".join(ends),
     }
 
 
@@ -178,7 +167,7 @@ def cell_words(cell: CellRecord) -> str:
     setting, degree, stop = cell.setting, expansion_degree(cell.setting), _stop(cell.setting)
     words = [f"{setting.model} {kernel_words(setting)}"]
     words += [] if degree is None else [f"expanded to degree {degree}"]
-    words += filter(None, (weight_words(setting), pair_words(setting)))
+    words += _variations(setting)
     words += [] if setting.lam is None else [lam_with_cost(setting.lam, cell.cost)]
     words += [] if setting.C is None else [f"C = {setting.C:.3g}"]
     words += [] if stop is None else [count(*stop)]
@@ -192,9 +181,10 @@ def _stop(setting: Setting) -> tuple[int, str] | None:
     return setting.stop.count, "step" if setting.stop.name == "n_iter" else "epoch"
 
 
-def pair_words(setting: Setting) -> str | None:
-    """Return "one-vs-one" for a setting with a predictor for each pair of classes."""
-    return ONE_VS_ONE if setting.get("multiclass") == ONE_VS_ONE else None
+def _variations(setting: Setting) -> list[str]:
+    """Return class weights and one-vs-one as words, where a setting has them."""
+    pairs = ONE_VS_ONE if setting.get("multiclass") == ONE_VS_ONE else None
+    return [words for words in (weight_words(setting), pairs) if words]
 
 
 def advice_words(advice: Advice) -> str:

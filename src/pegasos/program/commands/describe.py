@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pegasos.program.errors import UsageError
+from pegasos.program.tables.dataset import DATES, Dataset, Outline
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import (
     Data,
@@ -16,7 +17,6 @@ from pegasos.program.terminal.options import (
 )
 
 if TYPE_CHECKING:
-    from pegasos.program.tables.dataset import Dataset
     from pegasos.program.tables.description import Description, Feature
 
 #: Features and classes that are listed.
@@ -50,7 +50,6 @@ def command(
     """
     from pegasos.program.datasets import load_or_outline, with_labels_or_without
     from pegasos.program.learning.streamed import StreamedTable
-    from pegasos.program.tables.dataset import Outline
     from pegasos.program.tables.statistics import describe, describe_blocks
 
     def read(labelled: bool) -> Description:
@@ -83,7 +82,7 @@ def _write_figures(dataset: Dataset, folder: str) -> None:
 
 def show(found: Description) -> None:
     """Print statistics of classes and features, and advice."""
-    size = f"{found.rows} rows, {_counted(found.features, 'feature')}"
+    size = f"{found.rows} rows, {found.features} feature{'s' * (found.features != 1)}"
     console.heading(f"{found.name}: {size}, {found.dtype}")
     console.show(*(f"- {line}" for line in [*found.notes, *found.advice]), "")
     if found.classes:
@@ -106,21 +105,13 @@ def show(found: Description) -> None:
 
 def _line(feature: Feature) -> tuple[Any, ...]:
     from pegasos.program.tables.cells import day
-    from pegasos.program.tables.dataset import DATES
 
     if feature.distinct is not None:
-        categories = _counted(feature.distinct, "category", "categories")
+        categories = f"{feature.distinct} categor{'y' if feature.distinct == 1 else 'ies'}"
         return feature.name, categories, *[""] * 6, feature.missing, ""
     is_date = feature.kind in DATES
-
-    def number(value: float | None) -> str:
-        return "" if value is None else day(value) if is_date else f"{value:.4g}"
-
+    text = day if is_date else "{:.4g}".format
     std = "" if feature.std is None else f"{feature.std:.4g}{' days' * is_date}"
-    quartiles = (feature.quartile1, feature.median, feature.quartile3)
-    ends = map(number, (feature.min, *quartiles, feature.max))
-    return feature.name, number(feature.mean), std, *ends, feature.missing, feature.outliers
-
-
-def _counted(count: int, one: str, several: str | None = None) -> str:
-    return f"{count} {one if count == 1 else several or one + 's'}"
+    ends = (feature.mean, feature.min, feature.quartile1, feature.median, feature.quartile3)
+    mean, *quartiles = ("" if each is None else text(each) for each in (*ends, feature.max))
+    return feature.name, mean, std, *quartiles, feature.missing, feature.outliers

@@ -71,7 +71,9 @@ def _training_lines(card: ModelCard) -> dict[str, str]:
         kind = f"{split.kind}, seed {split.seed}"
         lines["rows"] = f"{split.train_rows} training{outliers}, {split.test_rows} test ({kind})"
     if card.refitted_rows is not None:
-        lines["refitted"] = f"on all {card.refitted_rows} rows, after the errors were measured"
+        lines["refitted"] = (
+            f"on all {card.refitted_rows} rows, after the errors below were measured"
+        )
     if calibration is not None:
         own = calibration == "own"
         text = "of the model itself" if own else f"{calibration} calibration of out-of-fold scores"

@@ -35,9 +35,8 @@ def _safe(text: object) -> str:
 
 
 def _styled(text: str, code: str, stream: Any) -> str:
-    return (
-        f"\x1b[{code}m{text}\x1b[0m" if stream.isatty() and "NO_COLOR" not in os.environ else text
-    )
+    plain_text = "NO_COLOR" in os.environ or not stream.isatty()
+    return text if plain_text else f"\x1b[{code}m{text}\x1b[0m"
 
 
 def show(*lines: object) -> None:
@@ -50,16 +49,8 @@ def heading(text: str, *lines: object) -> None:
     print("\n".join([_styled(_safe(text), "1", sys.stdout), *map(_safe, lines)]))
 
 
-def show_json(value: Any) -> None:
-    """Print a value as indented JSON."""
-    print(as_json(value, indent=2))
-
-
 def as_json(value: Any, indent: int | None = None) -> str:
-    """Return JSON with control characters escaped.
-
-    These include characters above ASCII, some of which terminals interpret.
-    """
+    """Return JSON with control characters escaped, also those above ASCII."""
     text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
     return "".join(
         char if char == "\n" or char.isprintable() else json.dumps(char)[1:-1] for char in text
@@ -181,6 +172,6 @@ def working(what: str, counted: str = "", total: int = 0) -> Iterator[Progress]:
         yield progress
 
 
-def percent(share: float) -> str:
-    """Format an error in percent."""
-    return f"{100 * share:.2f} %"
+def percent(share: float | None) -> str:
+    """Format an error in percent; an unknown one is empty."""
+    return "" if share is None else f"{100 * share:.2f} %"
