@@ -208,7 +208,7 @@ def test_a_terminal_gets_no_control_characters_but_a_file_gets_the_labels():
             return True
 
     for file, shown in ((Terminal(), "a\\x1b[31m"), (io.StringIO(), "a\x1b[31m")):
-        predict._csv_lines(file, ["label"])([["a\x1b[31m"]])
+        predict._writer(file, ["label"])([["a\x1b[31m"]])
         assert file.getvalue().splitlines()[1] == shown
 
 

@@ -19,7 +19,7 @@ from pegasos import SDCA, Pegasos, Perceptron, SweepCV
 from pegasos.kernels import Gaussian, Polynomial
 from pegasos.learners.catalogue import MODELS, learner_class, make_learner
 from pegasos.preprocessing import DropOutliers
-from pegasos.program.grids import GridRequest, make_grid
+from pegasos.program.grids import make_grid
 from pegasos.program.modelfile import load, read_model, save
 from pegasos.program.pipelines import check_expansion, chosen_scale, learned_rows, make_recipe
 from pegasos.program.tables.dataset import NUMBER, TEXT, Column, Dataset
@@ -199,7 +199,7 @@ def test_expansions_beyond_memory():
 
 def test_the_default_grid_has_linear_cubic_and_gaussian_families():
     data = array_data()
-    grid = make_grid(GridRequest(), make_recipe(data, SDCA()), data)
+    grid = make_grid(make_recipe(data, SDCA()), data)
     kernels = [kernel for each in grid for kernel in each["learner__kernel"]]
     assert None in kernels
     assert any(isinstance(kernel, Polynomial) and kernel.degree == 3 for kernel in kernels)
@@ -211,8 +211,8 @@ def test_the_default_grid_has_linear_cubic_and_gaussian_families():
 
 def test_models_can_be_tried_with_linear_predictors_only():
     data = array_data()
-    request = GridRequest(["sdca", "sdca-logistic"], linear=("sdca-logistic",))
-    grid = make_grid(request, make_recipe(data, SDCA()), data)
+    recipe, models = make_recipe(data, SDCA()), ["sdca", "sdca-logistic"]
+    grid = make_grid(recipe, data, models, linear=("sdca-logistic",))
     kernels = {loss: [] for loss in ("hinge", "logistic")}
     for each in grid:
         kernels[each["learner"][0].loss] += each["learner__kernel"]
@@ -229,7 +229,7 @@ def test_a_grid_of_every_model_can_be_swept(make, model):
         if "lam" in MODELS[model][0].options
         else {"epochs": [1, 2]}
     )
-    grid = make_grid(GridRequest([model], [None, Polynomial(2)], [None, 2], values), recipe, data)
+    grid = make_grid(recipe, data, [model], [None, Polynomial(2)], [None, 2], given=values)
     sweep = SweepCV(recipe.estimator, grid, cv=2)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)

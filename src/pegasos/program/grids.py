@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -39,30 +40,6 @@ _DISTANCE_COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 _SAMPLE_ROWS = 2000
 
 
-@dataclass(frozen=True)
-class GridRequest:
-    """Requested models, kernels and values of settings; empty lists stand for the defaults.
-
-    The kernel None stands for the linear predictor.
-    """
-
-    models: list[str] = field(default_factory=list)
-    kernels: list[Kernel | None] = field(default_factory=list)
-    expand: list[int | None] = field(default_factory=lambda: [None])
-    values: dict[str, list[Any]] = field(default_factory=dict)
-    seed: int = 0
-    memory: str | None = None
-    #: Numbers of landmarks of Nyström features; None for exact kernels.
-    landmarks: list[int | None] = field(default_factory=lambda: [None])
-    #: Models that are tried with linear predictors only.
-    linear: tuple[str, ...] = ()
-
-    @property
-    def mapped(self) -> bool:
-        """Whether kernels are approximated by Nyström features."""
-        return self.landmarks != [None]
-
-
 def weights_to_try(metric: Metric | None, models: list[str], labels: Any) -> dict[str, list[Any]]:
     """Return class weights as an axis of a grid if the classes are unbalanced and weights may help.
 
@@ -78,43 +55,54 @@ def weights_to_try(metric: Metric | None, models: list[str], labels: Any) -> dic
     return {"class_weight": [None, "balanced"]} if wanted else {}
 
 
-def make_grid(request: GridRequest, recipe: Recipe, dataset: Dataset) -> list[dict[str, list[Any]]]:
-    """Return a grid for SweepCV: one dictionary per model, expansion and family of kernels."""
-    grid = []
-    for degree in request.expand:
-        sample = _prepared_sample(recipe, dataset, degree, request.mapped)
-        for model in request.models or ["sdca"]:
-            tried = request.kernels or _default_kernels(degree, sample, request.mapped)
-            for kernels in _families([None] if model in request.linear else tried):
-                names = MODELS[model][0].options
-                values = {name: each for name, each in request.values.items() if name in names}
-                axes = {"kernel": kernels, **_stops(model, values), **values}
+def make_grid(
+    recipe: Recipe,
+    dataset: Dataset,
+    models: Sequence[str] = ("sdca",),
+    kernels: Sequence[Kernel | None] = (),
+    expand: Sequence[int | None] = (None,),
+    landmarks: Sequence[int | None] = (None,),
+    given: Mapping[str, list[Any]] = MappingProxyType({}),
+    *,
+    linear: Collection[str] = (),
+    fixed: Mapping[str, Any] = MappingProxyType({}),
+) -> list[dict[str, list[Any]]]:
+    """Return a grid for SweepCV: one dictionary per model, expansion and family of kernels.
+
+    Defaults take the place of kernels and of values that are not `given`. Models in `linear` get
+    linear predictors only; `fixed` are settings of all learners.
+    """
+    grid, mapped = [], list(landmarks) != [None]
+    for degree in expand:
+        sample = _prepared_sample(recipe, dataset, degree, mapped)
+        for model in models:
+            names = MODELS[model][0].options
+            values = {name: each for name, each in given.items() if name in names}
+            tried = list(kernels) or _default_kernels(degree, sample, mapped)
+            for family in _families([None] if model in linear else tried):
+                axes = {"kernel": family, **_stops(model, values), **values}
                 if "lam" in names and "lam" not in axes:
-                    axes["lam"] = _strengths(model, kernels[0], sample, len(dataset))
-                grid.append(_cells(model, axes, degree, request, recipe.prefix))
+                    axes["lam"] = _strengths(model, family[0], sample, len(dataset))
+                cells = {"expand": [expansion(degree)], **_cells(model, axes, fixed)}
+                if mapped:
+                    cells["nystroem__kernel"] = cells.pop("learner__kernel")
+                    cells["nystroem__landmarks"] = list(landmarks)
+                grid.append({recipe.prefix + name: each for name, each in cells.items()})
     return grid
 
 
 def _cells(
-    model: str, axes: dict[str, list[Any]], degree: int | None, request: GridRequest, prefix: str
+    model: str, axes: dict[str, list[Any]], fixed: Mapping[str, Any]
 ) -> dict[str, list[Any]]:
-    """Return one dictionary of parameters; settings with a single value are set in the learner."""
+    """Return the learner, with settings of a single value, and the axes of the other settings."""
     names = MODELS[model][0].options
-    fixed = {
+    single = {
         name: values[0]
         for name, values in axes.items()
         if len(values) == 1 and name not in ("kernel", "lam")
     }
-    learner = make_learner(model, {**fixed, "seed": request.seed, "memory": request.memory})
-    varied = {
-        f"{prefix}learner__{names[name]}": values
-        for name, values in axes.items()
-        if name not in fixed
-    }
-    if request.mapped:
-        varied[f"{prefix}nystroem__kernel"] = varied.pop(f"{prefix}learner__kernel")
-        varied[f"{prefix}nystroem__landmarks"] = request.landmarks
-    return {f"{prefix}expand": [expansion(degree)], f"{prefix}learner": [learner], **varied}
+    varied = {f"learner__{names[each]}": axes[each] for each in axes if each not in single}
+    return {"learner": [make_learner(model, {**single, **fixed})], **varied}
 
 
 def _default_kernels(degree: int | None, sample: Any, mapped: bool) -> list[Kernel | None]:

@@ -63,7 +63,7 @@ def command(
     head = [*(first[0].kept if first else keep or ()), "label", *_names(saved, what)]
     count, unseen = 0, dict[str, Counter[str]]()
     with outputs.open_output(out) as file, console.working(f"predicting {data}"):
-        write = _json_lines(file, head) if console.state.as_json else _csv_lines(file, head)
+        write = _writer(file, head)
         for part in itertools.chain(first, parts):
             write([*part.kept.values(), *_values(saved, what, part)])
             count += len(part)
@@ -104,21 +104,22 @@ def _report_unseen(unseen: dict[str, Counter[str]]) -> None:
             )
 
 
-def _csv_lines(file: TextIO, head: list[str]) -> Callable[[list[list[Any]]], None]:
-    """Return a writer of CSV lines; on a terminal control characters are escaped."""
-    writer = csv.writer(file, lineterminator="\n")
+def _writer(file: TextIO, head: list[str]) -> Callable[[list[list[Any]]], None]:
+    """Return a function that writes columns as lines of JSON or of CSV, which has a first line.
+
+    On a terminal control characters are escaped.
+    """
+    if console.state.as_json:
+
+        def write(columns: list[list[Any]]) -> None:
+            rows = (dict(zip(head, row, strict=True)) for row in zip(*columns, strict=True))
+            file.writelines(f"{console.as_json(row)}\n" for row in rows)
+
+        return write
+    writer, escaped = csv.writer(file, lineterminator="\n"), file.isatty()
 
     def safe(values: list[Any]) -> list[Any]:
-        escaped = file.isatty()
         return [plain(each) if escaped and isinstance(each, str) else each for each in values]
 
     writer.writerow(safe(head))
     return lambda columns: writer.writerows(zip(*map(safe, columns), strict=True))
-
-
-def _json_lines(file: TextIO, head: list[str]) -> Callable[[list[list[Any]]], None]:
-    def write(columns: list[list[Any]]) -> None:
-        rows = (dict(zip(head, row, strict=True)) for row in zip(*columns, strict=True))
-        file.writelines(f"{console.as_json(row)}\n" for row in rows)
-
-    return write

@@ -22,7 +22,7 @@ from pegasos.learners.catalogue import MODELS, ONE_VS_ONE, make_learner
 from pegasos.metrics import METRICS, PROBABILITIES, Metric
 from pegasos.nystroem import Nystroem
 from pegasos.program.errors import UsageError
-from pegasos.program.grids import SEARCH_ROWS, GridRequest, make_grid, weights_to_try
+from pegasos.program.grids import SEARCH_ROWS, make_grid, weights_to_try
 from pegasos.program.learning.tables import Choice, TrainingTable
 from pegasos.program.pages.values import count
 from pegasos.program.pipelines import (
@@ -113,23 +113,25 @@ def explore(job: TuneJob, table: TrainingTable, until: float | None, client: Any
         console.say(f"note: {note}")
     for name, each in weights_to_try(metric, models, rows.labels).items():
         values.setdefault(name, each)
-    request = GridRequest(
-        models=models,
-        kernels=values.pop("kernel", []),
-        expand=option_values.parse_expand(learning.expand),
-        values=values,
-        seed=job.running.seed,
-        memory=memory,
-        landmarks=option_values.parse_landmarks(learning.landmarks),
-        linear=() if job.options.models or len(models) == 1 else _LINEAR_TOO,
-    )
-    for degree in request.expand:
+    degrees = option_values.parse_expand(learning.expand)
+    for degree in degrees:
         check_expansion(rows, degree)
+    grid = make_grid(
+        recipe,
+        rows,
+        models,
+        values.pop("kernel", []),
+        degrees,
+        option_values.parse_landmarks(learning.landmarks),
+        values,
+        linear=() if job.options.models or len(models) == 1 else _LINEAR_TOO,
+        fixed={"seed": job.running.seed, "memory": memory},
+    )
     # The learners' own score is the error, and faster.
     by_error = metric is not None and metric.name == "error"
     search = TwoStageSearchCV(
         recipe.estimator,
-        make_grid(request, recipe, rows),
+        grid,
         cv=_folds(job, rows),
         scoring=None if by_error else metric or job.metric,
         # Errors on training rows tell whether a model without a certificate has converged.
