@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sklearn.utils import _safe_indexing as safe_indexing
+from sklearn.utils.extmath import _incremental_mean_and_var as incremental_mean_and_var
 from sklearn.utils.validation import _check_method_params as check_method_params
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 from sklearn.utils.validation import _get_feature_names as get_feature_names
@@ -14,6 +15,7 @@ __all__ = [
     "check_method_params",
     "check_sample_weight",
     "get_feature_names",
+    "incremental_mean_and_var",
     "is_passthrough_scorer",
     "is_search",
     "num_samples",

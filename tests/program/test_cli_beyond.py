@@ -23,9 +23,9 @@ from pegasos.program.learning.streamed import StreamedTable
 from pegasos.program.records.codec import load as load_record
 from pegasos.program.records.codec import to_json
 from pegasos.program.records.runs import TuneRecord
+from pegasos.program.tables.accumulators import Draw, HashSample, Sample
 from pegasos.program.tables.dataset import Dataset, Outline, ReadOptions
 from pegasos.program.tables.reading import read
-from pegasos.program.tables.sampling import Draw, HashSample, Sample
 from pegasos.program.tables.statistics import describe, describe_blocks
 from pegasos.program.terminal.options import ReadingOptions, RunningOptions
 

@@ -13,10 +13,9 @@ import pegasos
 from command_line import call, fine, messy, numbers
 from pegasos.program.learning import prepared, streamed
 from pegasos.program.pipelines import make_recipe, scaler_of
-from pegasos.program.tables.block_statistics import Moments
+from pegasos.program.tables.accumulators import Draw, Moments, Sample
 from pegasos.program.tables.dataset import ReadOptions
 from pegasos.program.tables.reading import read
-from pegasos.program.tables.sampling import Draw, Sample
 
 SETTINGS = [
     ("csv", messy(900), ("--seed", 3)),  # words, gaps, three classes

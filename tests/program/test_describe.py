@@ -193,7 +193,7 @@ def test_correlations_of_wide_sets_are_sampled_and_say_so(monkeypatch):
     exact = describe(dataset(X))
     assert exact.notes == []
     monkeypatch.setattr(module, "CORRELATED_FEATURES", 20)
-    monkeypatch.setattr(module, "BLOCK", 20_000)
+    monkeypatch.setattr(module, "CORRELATED_NUMBERS", 40_000)
     for container in (
         X,
         sparse.csr_array(X),

@@ -21,6 +21,7 @@ from pegasos.program.errors import BadModel, NotAModel, UsageError
 from pegasos.program.modelfile import Model, read_model
 from pegasos.program.records.models import ModelCard
 from pegasos.program.scoring import probabilities_of, scores_of
+from pegasos.program.tables.accumulators import joined
 from pegasos.program.tables.column_roles import places_of
 from pegasos.program.tables.dataset import (
     DATES,
@@ -36,7 +37,6 @@ from pegasos.program.tables.messages import near
 from pegasos.program.tables.named_sets import SETS
 from pegasos.program.tables.reading import stream
 from pegasos.program.tables.row_hashes import hash_rows, split_known
-from pegasos.program.tables.sampling import joined
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import ReadingOptions
 from pegasos.search.anatomy import anatomy

@@ -12,7 +12,14 @@ import numpy as np
 
 from pegasos.engine.rows.plan import budget_bytes
 from pegasos.program.datasets import USUAL_TEST_SIZE, read_options
-from pegasos.program.tables.block_statistics import LabelCounts, explaining_columns
+from pegasos.program.tables.accumulators import (
+    Draw,
+    LabelCounts,
+    Sample,
+    explaining_columns,
+    rows_within,
+    widened,
+)
 from pegasos.program.tables.column_kinds import gap_notes
 from pegasos.program.tables.dataset import (
     NUMBER,
@@ -32,7 +39,6 @@ from pegasos.program.tables.labels import (
 )
 from pegasos.program.tables.messages import listed, shown, size
 from pegasos.program.tables.reading import stream
-from pegasos.program.tables.sampling import Draw, Sample, rows_within, widened
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import ReadingOptions, RunningOptions
 

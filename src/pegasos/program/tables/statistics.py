@@ -9,19 +9,22 @@ and the result is exact. Notes say what is estimated.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from pegasos.engine.runtime.threads import single_threaded_blas
-from pegasos.program.tables.block_statistics import (
+from pegasos.program.tables.accumulators import (
     MOST_LABELS,
+    HashSample,
     LabelCounts,
     Moments,
+    Sample,
     explaining_columns,
-    numeric_blocks,
+    rows_within,
+    widened,
 )
 from pegasos.program.tables.dataset import (
     NUMBER,
@@ -38,13 +41,11 @@ from pegasos.program.tables.labels import unlabelled_note
 from pegasos.program.tables.leaks import leaks
 from pegasos.program.tables.messages import listed, shown
 from pegasos.program.tables.row_hashes import hash_rows
-from pegasos.program.tables.sampling import HashSample, Sample, rows_within, widened
 
-#: Columns of an array are read in blocks of about this many numbers (64 MB); correlations of a
-#: sample come from at most twice as many.
-BLOCK = 8_000_000
-#: Columns of a wider table among which correlations are sought.
-CORRELATED_FEATURES = 500
+#: Rows are worked on in blocks of about this many numbers (2 MB).
+BLOCK = 2**18
+#: Correlations come from at most this many numbers (128 MB), of at most so many columns.
+CORRELATED_NUMBERS, CORRELATED_FEATURES = 16_000_000, 500
 TOP_PAIRS = 10
 #: Classes that are listed one by one.
 MOST_CLASSES = 1000
@@ -110,7 +111,7 @@ def describe_blocks(
             describer.see(block)
         if not describer.rows or not len(describer.moments.count) + len(describer.words):
             raise BadData(f"{name} has no rows" + (", or none with a number." * (not columns)))
-        found = describer.description(name, outlier, image)
+        found = describer.description(name, float(outlier), image)
         if label is not None:
             count, whole = describer.unlabelled, describer.rows + describer.unlabelled
             found.notes[:0] = unlabelled_note(count, whole, label, name, False)
@@ -131,24 +132,21 @@ class Describer:
         self.sample, self.hashes = Sample(0, rows), HashSample(hashes)
         texts = [place for place, column in enumerate(columns) if column.kind == TEXT]
         self.words = {place: HashSample(words, distinct=True) for place in texts}
+        self._word_gaps = dict.fromkeys(texts, 0)
         self.moments, self.labels = Moments(len(columns) - len(texts)), LabelCounts()
         self.rows = self.rows_with_missing = self.unlabelled = self.infinite = 0
-        self._word_gaps = dict.fromkeys(texts, 0)
+        #: Least index of a sparse column, at most 1.
         self._lowest = 1
 
     def see(self, block: Dataset) -> None:
         """Add a block of rows to the statistics."""
-        X, gaps = block.X, np.zeros(len(block), bool)
-        for place, words in self.words.items():
-            series = X.to_series(place)
-            self._word_gaps[place] += series.null_count()
-            gaps |= series.is_null().to_numpy()
-            words.add(series.drop_nulls().unique().hash(seed=0).to_numpy())
-        for span, values in numeric_blocks(X, self.columns):
-            self._see_numbers(values, gaps[span])
+        X, step = block.X, max(1, BLOCK // max(1, block.X.shape[1]))
+        if sparse.issparse(X):
+            step = max(1, BLOCK * X.shape[0] // max(1, X.nnz))
+        for start in range(0, len(block), step):
+            self._see_features(X[start : start + step])
         self.rows += len(block)
         self.unlabelled += block.unlabelled
-        self.rows_with_missing += int(gaps.sum())
         hashes, texts = hash_rows(X), []
         both = hashes
         if block.y is not None and len(block.y):
@@ -158,28 +156,42 @@ class Describer:
         self.hashes.add(hashes, both)
         self.sample.see(X, None, *texts)
 
-    def _see_numbers(self, values: Any, gaps: Array) -> None:
-        is_sparse = sparse.issparse(values)
-        data = values.data if is_sparse else values
-        infinite = np.isinf(data)
-        if infinite.any():
-            self.infinite += int(infinite.sum())
-            data[infinite] = np.nan
-        if is_sparse:
-            gaps[values.nonzero()[0][np.isnan(data[data != 0])]] = True
-            self._lowest = min(self._lowest, int(values.indices.min(initial=1)))
+    def _see_features(self, X: Any) -> None:
+        """Add rows to the moments; infinite numbers count as missing."""
+        gaps = np.zeros(X.shape[0], bool)
+        for place, words in self.words.items():
+            series = X.to_series(place)
+            self._word_gaps[place] += series.null_count()
+            gaps |= series.is_null().to_numpy()
+            words.add(series.drop_nulls().unique().hash(seed=0).to_numpy())
+        if is_frame(X):
+            numeric = [name for place, name in enumerate(X.columns) if place not in self.words]
+            X = X.select(numeric).cast(float).to_numpy(order="c")
+        X = X.astype(np.float64)
+        if sparse.issparse(X):
+            X = sparse.csr_matrix(X)
+            X.sum_duplicates()
+            self._lowest = min(self._lowest, int(X.indices.min(initial=1)))
+        values = X.data if sparse.issparse(X) else X
+        infinite = np.isinf(values)
+        self.infinite += int(infinite.sum())
+        values[infinite] = np.nan
+        if sparse.issparse(X):
+            gaps[np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))[np.isnan(X.data)]] = True
         else:
-            gaps |= np.isnan(data).any(axis=1)
-        self.moments.see(values)
+            gaps |= np.isnan(X).any(axis=1)
+        self.rows_with_missing += int(gaps.sum())
+        self.moments.see(X)
 
     def description(self, name: str, outlier: float, image: bool) -> Description:
         """Return the description of all rows so far."""
         X, _, *texts = self.sample.rows()
         columns, words = self.columns, len(self.words)
         if not columns:
-            places = np.arange(self._lowest, len(self.moments.count))
-            columns, self.moments = [Column(f"x{j}") for j in places], self.moments.of(places)
-            X = widened(X, self._lowest + len(places))[:, self._lowest :]
+            lowest, width = self._lowest, len(self.moments.count)
+            columns = [Column(f"x{j}") for j in range(lowest, width)]
+            self.moments.drop_first(lowest)
+            X = widened(X, width)[:, lowest:]
         features = self._features(columns)
         missing = sum(each.missing for each in features)
         dtype = "float64" if is_frame(X) else str(X.dtype)
@@ -193,14 +205,13 @@ class Describer:
             sparse.issparse(X),
             missing=missing,
             rows_with_missing=self.rows_with_missing,
-            outlier=float(outlier),
+            outlier=outlier,
             constant=[each.name for each in features if _is_constant(each)],
             columns=features,
         )
         if found.sparse:
             found.density = self.moments.nonzero / (self.rows * len(columns))
-        if self.labels.counts:
-            self._list_classes(found)
+        self._list_classes(found)
         if self.infinite:
             found.notes.append(f"{self.infinite} infinite values are counted as missing.")
         self._measure(found, X)
@@ -216,47 +227,49 @@ class Describer:
 
     def _list_classes(self, found: Description) -> None:
         counts = self.labels.counts
+        if not counts:
+            return
         found.classes = counts.most_common(MOST_CLASSES)
         if len(counts) > MOST_CLASSES:
-            found.notes.append(
-                f"{len(counts)} distinct labels; the {MOST_CLASSES} largest classes are listed."
-            )
+            listing = f"the {MOST_CLASSES} largest classes are listed"
+            found.notes.append(f"{len(counts)} distinct labels; {listing}.")
         found.largest_share = found.classes[0][1] / counts.total()
         found.baseline_error = 1 - found.largest_share
 
     def _features(self, columns: list[Column]) -> list[Feature]:
         """Return the exact statistics of each column."""
-        moments, found, at = self.moments, [], 0
+        moments, found = self.moments, []
+        numeric = iter(range(len(moments.count)))
         for place, column in enumerate(columns):
             if words := self.words.get(place):
                 distinct, gaps = words.each * len(words.rows()), self._word_gaps[place]
                 found.append(Feature(column.name, TEXT, gaps, distinct=distinct))
                 continue
-            count, low, high = int(moments.count[at]), float(moments.low[at]), moments.high[at]
-            feature = Feature(column.name, column.kind, self.rows - count)
-            if count:
+            at = next(numeric)
+            feature = Feature(column.name, column.kind, self.rows - int(moments.count[at]))
+            if moments.count[at]:
+                low, high = float(moments.low[at]), float(moments.high[at])
                 # The mean of equal numbers may differ from them in the last digit.
-                varies = low < high
-                feature.mean = float(moments.mean[at]) if varies else low
-                feature.std = math.sqrt(moments.variance[at]) if varies else 0.0
-                feature.min, feature.max = low, float(high)
+                feature.mean = float(moments.mean[at]) if low < high else low
+                feature.std = math.sqrt(moments.variance[at]) if low < high else 0.0
+                feature.min, feature.max = low, high
             found.append(feature)
-            at += 1
         return found
 
     def _measure(self, found: Description, X: Any) -> None:
         """Add quartiles and outliers, from all rows or a sample of them."""
         rows = X.shape[0]
         odd, factor = np.zeros(rows, bool), self.rows / rows
-        features = [feature for feature in found.columns if feature.distinct is None]
-        columns = _columns(X, found.columns, found.outlier)
-        for feature, (values, places) in zip(features, columns, strict=True):
-            if feature.mean is None:
-                continue
-            there = np.isfinite(values)
-            flags = _measure(feature, values[there], len(values) < rows, found.outlier)
-            odd[places[there][flags]] = True
-            feature.outliers = round(factor * int(flags.sum()))
+        if found.sparse:
+            X = X.tocsc()
+            X.sum_duplicates()
+        for place, feature in enumerate(found.columns):
+            if feature.mean is not None:
+                values, places = _column(X, place, found.outlier)
+                there = np.isfinite(values)
+                flags = _measure(feature, values[there], len(values) < rows, found.outlier)
+                odd[places[there][flags]] = True
+                feature.outliers = round(factor * int(flags.sum()))
         found.outlier_rows = round(factor * int(odd.sum()))
         if not self.sample.whole:
             found.notes.append(
@@ -271,17 +284,15 @@ class Describer:
             return
         if len(chosen) > CORRELATED_FEATURES:
             chosen = sorted(sorted(chosen, key=lambda place: -stds[place])[:CORRELATED_FEATURES])
-            found.notes.append(
-                f"Correlations are among the {CORRELATED_FEATURES} features "
-                "with the largest variance."
-            )
-        most = max(1000, 2 * BLOCK // len(chosen))
+            among = f"the {CORRELATED_FEATURES} features with the largest variance"
+            found.notes.append(f"Correlations are among {among}.")
+        most = max(1000, CORRELATED_NUMBERS // len(chosen))
         if X.shape[0] > most:
             X = X[np.sort(np.random.default_rng(0).choice(X.shape[0], most, replace=False))]
         if X.shape[0] < self.rows:
             found.notes.append(f"Correlations come from a sample of {X.shape[0]} rows.")
         features = [found.columns[place] for place in chosen]
-        Z = _dense(X, chosen)
+        Z = np.column_stack([_dense(X, place) for place in chosen])
         Z -= [feature.mean for feature in features]
         Z /= [feature.std for feature in features]
         r = _correlations(Z)
@@ -301,9 +312,9 @@ class Describer:
         found.duplicates = each * (len(hashes) - together)
         found.contradictions = each * (together - alone)
         if each > 1:
+            share = f"one in {each} of the hashes of rows"
             found.notes.append(
-                f"Repeats are estimated from one in {each} of the hashes of rows: "
-                "memory has no room for all of them."
+                f"Repeats are estimated from {share}: memory has no room for all of them."
             )
 
 
@@ -331,38 +342,25 @@ def _correlations(Z: Array) -> Array:
     return np.clip(np.where(scale > 1e-9, r, 0), -1, 1)
 
 
-def _dense(X: Any, places: list[int]) -> Array:
-    """Return some numeric columns as an array of float64."""
+def _dense(X: Any, place: int) -> Array:
+    """Return a numeric column as an array of float64."""
     if is_frame(X):
-        return np.column_stack([X.to_series(place).cast(float).to_numpy() for place in places])
-    part = X[:, places]
-    return np.asarray(part.toarray() if sparse.issparse(part) else part).astype(np.float64)
+        return np.asarray(X.to_series(place).cast(float).to_numpy())
+    column = X[:, [place]].toarray()[:, 0] if sparse.issparse(X) else X[:, place]
+    return np.asarray(column, dtype=np.float64)
 
 
-def _columns(X: Any, features: list[Feature], outlier: float) -> Iterator[tuple[Array, Array]]:
-    """Yield the values of each numeric column, and their rows.
+def _column(X: Any, place: int, outlier: float) -> tuple[Array, Array]:
+    """Return the values of a numeric column, and their rows.
 
     Zeros of a sparse column are left out if they are the quartiles and no outliers.
     """
-    every = np.arange(X.shape[0])
     if sparse.issparse(X):
-        X = X.tocsc()
-        X.sum_duplicates()
-        for j in range(X.shape[1]):
-            part = slice(X.indptr[j], X.indptr[j + 1])
-            values, places = X.data[part].astype(np.float64), X.indices[part]
-            if outlier < _RARE or 4 * (len(values) + 2) >= len(every):
-                values, places = _dense(X, [j])[:, 0], every
-            yield values, places
-    elif is_frame(X):
-        for series, feature in zip(X.get_columns(), features, strict=True):
-            if feature.distinct is None:
-                yield series.cast(float).to_numpy(), every
-    else:
-        width = max(1, BLOCK // len(X))
-        for start in range(0, X.shape[1], width):  # one pass over the rows for a block of columns
-            block = X[:, start : start + width].T.astype(np.float64, order="C")
-            yield from ((column, every) for column in block)
+        part = slice(X.indptr[place], X.indptr[place + 1])
+        values, rows = X.data[part].astype(np.float64), X.indices[part]
+    if not sparse.issparse(X) or outlier < _RARE or 4 * (len(values) + 2) >= X.shape[0]:
+        values, rows = _dense(X, place), np.arange(X.shape[0])
+    return values, rows
 
 
 def _measure(feature: Feature, values: Array, mostly_zero: bool, outlier: float) -> Array:

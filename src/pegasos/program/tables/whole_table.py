@@ -9,12 +9,12 @@ import numpy as np
 import polars as pl
 from scipy import sparse
 
+from pegasos.program.tables.accumulators import joined
 from pegasos.program.tables.blocks import Block
 from pegasos.program.tables.cells import as_numbers
 from pegasos.program.tables.column_roles import Roles
 from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.messages import listed, shown
-from pegasos.program.tables.sampling import joined
 from pegasos.program.tables.table import BLOCK_BYTES, Table
 
 #: Text columns with this share of numbers are refused as columns of numbers with typing errors.

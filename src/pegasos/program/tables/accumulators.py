@@ -1,15 +1,31 @@
-"""Samples of rows and of hashes that are seen once, in blocks of any size."""
+"""What is kept of rows that are seen once, in blocks of any size: samples, moments, labels."""
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from pegasos.program.tables.dataset import TEXT, Array, Column, is_frame
+from pegasos.program.tables.dataset import (
+    TEXT,
+    Array,
+    BadData,
+    Column,
+    NotClasses,
+    NotNumber,
+    is_frame,
+    is_pixel_range,
+)
+from pegasos.program.tables.labels import check_classes, distinct_texts, plausible_labels
 
+#: Labels with more distinct values than this are not classes in any table.
+MOST_LABELS = 10_000
 #: Approximate bytes of a word, and of a sparse row.
 _WORD_BYTES, _SPARSE_BYTES = 32, 1000
 
@@ -156,3 +172,118 @@ class HashSample:
         """Return the kept hashes with the hashes beside them."""
         rows = np.concatenate(self._parts) if self._parts else np.zeros((0, 1), np.uint64)
         return np.unique(rows[:, 0])[:, None] if self.distinct else rows
+
+
+class Moments:
+    """Count, mean, variance (divided by the count) and range of numeric columns.
+
+    >>> found = Moments(1)
+    >>> for block in ([[1.0], [2.0]], [[np.nan], [6.0]]):
+    ...     found.see(np.array(block))
+    >>> found.count.tolist(), found.mean.tolist(), found.variance.round(9).tolist()
+    ([3.0], [3.0], [4.666666667])
+    """
+
+    _ARRAYS = ("count", "mean", "variance", "low", "high")
+
+    def __init__(self, width: int = 0) -> None:
+        self.rows = 0
+        #: Stored numbers that are not zero.
+        self.nonzero = 0
+        self.count, self.mean, self.variance = np.zeros((3, width))
+        self.low, self.high = np.full(width, np.inf), np.full(width, -np.inf)
+        #: Whether all numbers of dense blocks are whole.
+        self.whole = True
+
+    def see(self, X: Any) -> None:
+        """Add rows: an array in which NaN is missing, or CSR rows, which may become wider."""
+        from sklearn.utils.sparsefuncs import incr_mean_variance_axis, min_max_axis
+
+        from pegasos.sklearn_private import incremental_mean_and_var
+
+        if not X.shape[0]:
+            return
+        with np.errstate(all="ignore"):  # numbers near 1e300, columns without numbers
+            if sparse.issparse(X):
+                self._widen(X.shape[1])
+                self.nonzero += int(np.count_nonzero(X.data))
+                mean, variance, count = incr_mean_variance_axis(
+                    X, axis=0, last_mean=self.mean, last_var=self.variance, last_n=self.count
+                )
+                low, high = min_max_axis(X, axis=0, ignore_nan=True)
+            else:
+                self.whole = self.whole and bool((np.isnan(X) | (np.rint(X) == X)).all())
+                mean, variance, count = incremental_mean_and_var(
+                    X, self.mean, self.variance, self.count
+                )
+                low, high = np.fmin.reduce(X), np.fmax.reduce(X)
+        empty = count == 0
+        self.count, self.mean = count.astype(float), np.where(empty, 0, mean)
+        self.variance = np.where(empty, 0, variance)
+        self.low, self.high = np.fmin(self.low, low), np.fmax(self.high, high)
+        self.rows += X.shape[0]
+
+    def _widen(self, width: int) -> None:
+        """Append columns that were zero in all rows so far."""
+        more = max(0, width - len(self.count))
+        ends = (0.0, 0.0) if self.rows else (np.inf, -np.inf)
+        for name, value in zip(self._ARRAYS, (self.rows, 0.0, 0.0, *ends), strict=True):
+            setattr(self, name, np.append(getattr(self, name), np.full(more, float(value))))
+
+    def drop_first(self, columns: int) -> None:
+        """Forget the first columns."""
+        for name in self._ARRAYS:
+            setattr(self, name, getattr(self, name)[columns:])
+
+    def are_pixels(self) -> bool:
+        """Return whether columns without gaps are whole numbers in the range of pixels."""
+        if not self.whole or not len(self.count) or (self.count < self.rows).any():
+            return False
+        return is_pixel_range(len(self.count), float(self.low.min()), float(self.high.max()))
+
+
+@dataclass
+class LabelCounts:
+    """Number of rows of each class, and the kinds of labels."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    kinds: set[str] = field(default_factory=set)
+
+    def see(self, y: Array, file: str, most: float = MOST_LABELS) -> Array:
+        """Count more labels and return their texts."""
+        texts, places = distinct_texts(y)
+        self.kinds.add(y.dtype.kind)
+        for text, count in zip(texts, np.bincount(places).tolist(), strict=True):
+            self.counts[text] += count
+        if len(self.counts) > most:
+            raise NotClasses(
+                f"{file}: more than {most} different labels; "
+                "use --label to name the column of classes."
+            )
+        return np.array(texts, dtype=str)[places]
+
+    def check(self, rows: int, column: str) -> None:
+        """Refuse labels that are no classes; `column` names file and column."""
+        fractions = "f" in self.kinds and self.kinds <= {"f", "i"}
+        check_classes(fractions, len(self.counts), rows, column)
+
+
+@contextlib.contextmanager
+def explaining_columns(sample: Sample, columns: list[Column]) -> Iterator[None]:
+    """Add the way out to errors that later rows of a column cause.
+
+    The sample of a frame tells which columns may be the label.
+    """
+    try:
+        yield
+    except NotNumber as error:
+        raise BadData(
+            f"{error} Its first rows show numbers in this column; "
+            f"if it holds categories, use --text {error.column}."
+        ) from error
+    except NotClasses as error:
+        distinct = {}
+        if sample.seen and is_frame(X := sample.rows()[0]):
+            pairs = zip(columns, X.get_columns(), strict=True)
+            distinct = {column.name: own.drop_nulls().n_unique() for column, own in pairs}
+        raise NotClasses(f"{error}{plausible_labels(distinct, 1000)}") from None
