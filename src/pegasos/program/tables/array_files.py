@@ -1,10 +1,9 @@
-"""Files of arrays, such as HDF5 and npz, as tables: features are an array, labels a column."""
+"""Files of arrays, such as HDF5 and npz, as tables: every feature is a column, as are labels."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
@@ -13,7 +12,6 @@ import polars as pl
 from scipy import sparse
 
 from pegasos.program.tables.blocks import Block, decoding, row_after
-from pegasos.program.tables.column_kinds import column_notes
 from pegasos.program.tables.column_roles import Roles, place, places_of
 from pegasos.program.tables.dataset import (
     MOST_COLUMNS,
@@ -21,25 +19,14 @@ from pegasos.program.tables.dataset import (
     Array,
     BadData,
     Column,
-    Dataset,
     ReadOptions,
-    holds_pixels,
 )
 from pegasos.program.tables.labels import cast, simplest
 from pegasos.program.tables.messages import listed, near, shown, size
-from pegasos.program.tables.table import ArrayTableFile
+from pegasos.program.tables.table import TableFile
 
 #: Usual names of the arrays of rows, and of labels.
 _ROWS, _LABELS = ("X", "x", "data"), ("y", "target", "label", "labels")
-
-
-@dataclass(frozen=True)
-class Part:
-    """Names of the arrays of rows and labels; `test` says whether they are the test part."""
-
-    rows: str
-    labels: str | None
-    test: bool | None = None
 
 
 class ArrayLike(Protocol):
@@ -52,8 +39,10 @@ class ArrayLike(Protocol):
         """Return some rows."""
 
 
-class ArrayFile(ArrayTableFile):
-    """Arrays of an open file: features, and columns of labels, groups and weights.
+class ArrayFile(TableFile):
+    """Arrays of an open file: an array or CSR matrix of features, labels, groups and weights.
+
+    Test rows are in arrays such as X_test and y_test, or in a group test beside a group train.
 
     Parameters
     ----------
@@ -67,6 +56,8 @@ class ArrayFile(ArrayTableFile):
         Closes the file.
     """
 
+    header, typed, is_array = True, True, True
+
     def __init__(
         self,
         name: str,
@@ -75,105 +66,108 @@ class ArrayFile(ArrayTableFile):
         options: ReadOptions,
         close: Callable[[], None],
     ) -> None:
-        self._name, self._decoder, self._arrays, self._close = name, decoder, arrays, close
-        self._limit = options.allowed()
-        asked = [options.label, options.usual_label]
-        self._parts = find_parts(list(arrays), asked, options.labelled, name)
-        self._shape = self._row_shape()
-        self.notes, self.width = [], math.prod(self._shape)
-        self.is_sparse = sparse.issparse(arrays[self._parts[0].rows])
-        self._counts = [self._shape_of(part.rows)[0] for part in self._parts]
+        self._name, self._decoder, self.close = name, decoder, close  # type: ignore[method-assign]
+        self._limit, self.notes = options.allowed(), []
+        self._arrays = _without_groups(arrays)
+        rows, self._label = self._find_pair(options)
+        self._rows, self._tested = [rows], f"{rows}_test" in self._arrays
+        if self._label is None:
+            self._tested = self._tested and not options.labelled
+        else:
+            self._tested = self._tested and f"{self._label}_test" in self._arrays
+        if self._tested:
+            self._rows.append(f"{rows}_test")
+        self.width = self._check_shapes()
+        self._counts = [self._shape(name)[0] for name in self._rows]
         self.rows = sum(self._counts)
-        self._features = self._feature_names()
-        self._label = None
-        if all(part.labels for part in self._parts):
-            self._label = str(self._parts[0].labels).rpartition("/")[2]
         self._group = self._extra(options.group, "groups")
         self._weight = self._extra(options.weight, "weights")
-        self.names = [each for each in (self._label, self._group, self._weight) if each]
-
-    def close(self) -> None:
-        """Close the file."""
-        self._close()
+        self._features = self._feature_names()
+        others = (self._label, self._group, self._weight)
+        self.names = [*self._features, *(each for each in others if each)]
 
     def roles(self, options: ReadOptions, name: str) -> Roles:
         """Return the roles of the columns."""
         if options.text:
             what = "holds arrays of numbers; --text is for tables (CSV, Parquet)"
             raise BadData(f"{name} {what}.")
-        label, group, weight = (
-            None if each is None else self.names.index(each)
-            for each in (self._label, self._group, self._weight)
-        )
+        dropped = {place(self._features, asked, "--drop", name) for asked in options.drop}
+        features = [here for here in range(len(self._features)) if here not in dropped]
+        if dropped and not features:
+            raise BadData(f"{name}: --drop leaves no feature.")
         note = None if self._label is None else f"label: array {shown(self._label)}"
-        return Roles([], label, group, weight, note=note)
+        label, group, weight = map(self._place, (self._label, self._group, self._weight))
+        return Roles(features, label, group, weight, note=note)
 
     def match_roles(self, columns: list[Column], options: ReadOptions, name: str) -> Roles:
-        """Return the position of the label; features are matched block by block."""
-        return Roles([], None if self._label is None else 0)
+        """Return the features by name if the file has those of the model, else by position."""
+        wanted, features = [column.name for column in columns], range(len(self._features))
+        if sparse.issparse(self._arrays[self._rows[0]]):
+            return Roles([], self._place(self._label))
+        places = list(features)
+        if wanted != self._features and set(wanted) <= set(self._features):
+            places = places_of(wanted, self._features, name)
+        if len(places) != len(wanted):
+            raise BadData(f"{name} has {len(places)} columns, and the model {len(wanted)}.")
+        return Roles(places, self._place(self._label))
 
     def blocks(self, places: Sequence[int], amount: int) -> Iterator[Block]:
         """Yield the rows, about `amount` bytes at a time, with some columns."""
-        columns = {str(place): self._column(self.names[place]) for place in places}
+        features = [here for here in places if here < len(self._features)]
+        others = {here: self._column(self.names[here]) for here in places if here not in features}
         first = 0
-        for part in self._parts:
-            for X in self._slices(part.rows, amount):
-                count = X.shape[0]
-                frame = pl.DataFrame(
-                    {key: each[first : first + count] for key, each in columns.items()}
-                )
-                share = count / max(1, self.rows or 1)
-                where = partial(row_after, first)
-                test = None if part.test is None else np.full(count, part.test)
-                yield Block(frame, where, share, test=test, array=self._as_table(X))
+        for name in self._rows:
+            for X in self._slices(name, amount):
+                count, array, columns = X.shape[0], None, dict[str, Any]()
+                if sparse.issparse(X):  # named by index, as in svmlight: from x1
+                    parts = (X.data, X.indices + 1, X.indptr)
+                    array = sparse.csr_matrix(parts, (count, X.shape[1] + 1))
+                else:
+                    X = self._as_floats(X)
+                    columns = {str(here): X[:, here] for here in features}
+                for here, values in others.items():
+                    columns[str(here)] = values[first : first + count]
+                test = np.full(count, name != self._rows[0]) if self._tested else None
+                frame = pl.DataFrame(columns).select(map(str, places))
+                where, share = partial(row_after, first), count / max(1, self.rows or 1)
+                yield Block(frame, where, share, test=test, array=array)
                 first += count
 
-    def add_features(self, found: Dataset, X: Any, options: ReadOptions) -> None:
-        """Give the data set its features and their names."""
-        names, image = self._features, self._shape if len(self._shape) == 2 else None
-        if options.drop:
-            dropped = {place(names, asked, "--drop", found.name) for asked in options.drop}
-            kept = [here for here in range(len(names)) if here not in dropped]
-            if not kept:
-                raise BadData(f"{found.name}: --drop leaves no feature.")
-            X, names = X[:, kept], [names[here] for here in kept]
-        else:
-            found.image = (image[0], image[1]) if image else _image_shape(X)
-        if not np.isfinite(X if isinstance(X, np.ndarray) else X.data).all():
-            X = _frame(X, names, found)
-            found.notes += column_notes(X.get_columns(), found.name, options.strict)
-        found.X, found.columns = X, [Column(name) for name in names]
+    def image_shape(self) -> tuple[int, int] | None:
+        """Return the shape of a row if it is a matrix."""
+        shape = self._shape(self._rows[0])[1:]
+        return (shape[0], shape[1]) if len(shape) == 2 else None
 
-    def match_features(self, found: Dataset, X: Any, columns: list[Column], as_frame: bool) -> Any:
-        """Return the features of a model, by name if the file has these, else by position."""
-        names, rows = self._features, X if isinstance(X, np.ndarray) else X.toarray()
-        wanted = [column.name for column in columns]
-        if names != wanted and set(wanted) <= set(names):
-            rows = rows[:, places_of(wanted, names, found.name)]
-        if rows.shape[1] != len(wanted):
-            counts = f"{rows.shape[1]} columns, and the model {len(wanted)}"
-            raise BadData(f"{found.name} has {counts}.")
-        if as_frame or not np.isfinite(rows).all():
-            frame = _frame(rows, wanted, found)
-            if as_frame:
-                return frame
-            row, column = np.argwhere(np.isnan(rows))[0].tolist()
-            what = "has no number; the model was trained without missing values"
-            raise BadData(f"{found.at(row)}: column {shown(wanted[column])} {what}.")
-        return cast(rows, np.float64)
+    def _find_pair(self, options: ReadOptions) -> tuple[str, str | None]:
+        """Return the names of the arrays of rows and labels."""
+        known, name = list(self._arrays), self._name
+        if options.label is not None and options.label not in known:
+            hint = f"it has {listed(known)}.{near(options.label, known)}"
+            raise BadData(f"{name} has no array called {shown(options.label)}; {hint}")
+        rows = next((each for each in _ROWS if each in known), None)
+        names = (options.label, options.usual_label, *_LABELS)
+        label = next((each for each in names if each in known and each != rows), None)
+        if rows is None:
+            has = listed(known) or "none"
+            raise BadData(f"{name} has no arrays called X and y, or data and target; it has {has}.")
+        if label is None and options.labelled:
+            todo = "add an array called y, or use --label ARRAY"
+            raise BadData(f"{name} has rows ({shown(rows)}), but no labels; {todo}.")
+        return rows, label
 
-    def _row_shape(self) -> tuple[int, ...]:
-        """Return the shape of a row, which all parts share."""
-        shapes = [self._shape_of(part.rows) for part in self._parts]
-        for part, shape in zip(self._parts, shapes, strict=True):
-            what = f"{self._name}: {shown(part.rows)} has the shape {shape}"
+    def _check_shapes(self) -> int:
+        """Return the number of features, which training and test rows share."""
+        first = self._shape(self._rows[0])
+        for name in self._rows:
+            shape = self._shape(name)
+            what = f"{self._name}: {shown(name)} has the shape {shape}"
             if len(shape) not in (2, 3) or not math.prod(shape):
                 raise BadData(f"{what}; rows and features are needed.")
-            if math.prod(shape[1:]) > MOST_COLUMNS and not self.is_sparse:
+            if math.prod(shape[1:]) > MOST_COLUMNS and not sparse.issparse(self._arrays[name]):
                 raise BadData(f"{what}; {TOO_WIDE}")
-            if shape[1:] != shapes[0][1:]:
-                raise BadData(f"{what}, and {shown(self._parts[0].rows)} {shapes[0]}.")
-        return shapes[0][1:]
+            if shape[1:] != first[1:]:
+                raise BadData(f"{what}, and {shown(self._rows[0])} {first}.")
+        return math.prod(first[1:])
 
     def _extra(self, asked: str | None, usual: str) -> str | None:
         """Return the name of the array of groups or weights, if there is one."""
@@ -182,42 +176,48 @@ class ArrayFile(ArrayTableFile):
             raise BadData(f"{self._name} has no array called {shown(asked)}; it has {known}.")
         return asked or (usual if usual in self._arrays else None)
 
-    def _as_table(self, X: Any) -> Any:
+    def _feature_names(self) -> list[str]:
+        """Return the names of the features in the file, if they fit, else x1, x2."""
+        if sparse.issparse(self._arrays[self._rows[0]]):
+            return []
+        if "feature_names" in self._arrays:
+            names = simplest(self._array("feature_names").ravel()).astype(str).tolist()
+            others = {self._label, self._group, self._weight}
+            if len(names) == len({*names} - others) == self.width:
+                return list(names)
+        return [f"x{number}" for number in range(1, self.width + 1)]
+
+    def _place(self, name: str | None) -> int | None:
+        return None if name is None else self.names.index(name, len(self._features))
+
+    def _as_floats(self, X: Any) -> Array:
         """Return rows as floats of two dimensions, in their own precision."""
         if X.dtype.kind not in "iufb":
             raise BadData(f"{self._name}: the rows are of type {X.dtype}, not numbers.")
         single = X.dtype.kind == "f" and X.dtype.itemsize <= 4
         return cast(X.reshape(X.shape[0], self.width), np.float32 if single else np.float64)
 
-    def _feature_names(self) -> list[str]:
-        """Return the names of the features in the file, if they fit, else x1, x2."""
-        if "feature_names" in self._arrays:
-            found = simplest(self._array("feature_names").ravel()).astype(str).tolist()
-            if len(found) == len({*found}) == self.width:
-                return list(found)
-        return [f"x{number}" for number in range(1, self.width + 1)]
-
     def _column(self, name: str) -> pl.Series:
         """Return labels, groups or weights of all rows."""
         arrays, counts = [name], [sum(self._counts)]
-        if name == self._label:
-            arrays, counts = [str(part.labels) for part in self._parts], self._counts
+        if name == self._label and self._tested:
+            arrays, counts = [name, f"{name}_test"], self._counts
         values = []
         for array, count in zip(arrays, counts, strict=True):
-            if (shape := self._shape_of(array)) != (count,):
+            if (shape := self._shape(array)) != (count,):
                 what = f"{count} rows, but {shown(array)} of shape {shape}"
                 raise BadData(f"{self._name}: {what}; one value a row is needed.")
             values.append(simplest(self._array(array)))
         found = np.concatenate(values)
         return pl.Series(found.tolist() if found.dtype.kind == "U" else found)
 
-    def _shape_of(self, name: str) -> tuple[int, ...]:
+    def _shape(self, name: str) -> tuple[int, ...]:
         with decoding(self._name, self._decoder):
             return self._arrays[name].shape
 
     def _slices(self, name: str, amount: int) -> Iterator[Any]:
         """Yield the rows of an array, about `amount` bytes at a time."""
-        (count, *row), array = self._shape_of(name), self._arrays[name]
+        (count, *row), array = self._shape(name), self._arrays[name]
         line = math.prod(row) * array.dtype.itemsize
         if not sparse.issparse(array):
             self._check_bytes(f"a row of {shown(name)}", line)
@@ -229,7 +229,7 @@ class ArrayFile(ArrayTableFile):
 
     def _array(self, name: str) -> Array:
         """Return a whole array within the limit."""
-        shape = self._shape_of(name)
+        shape = self._shape(name)
         self._check_bytes(shown(name), math.prod(shape) * self._arrays[name].dtype.itemsize)
         with decoding(self._name, self._decoder):
             return np.asarray(self._arrays[name][:]) if shape else np.zeros(())
@@ -241,64 +241,14 @@ class ArrayFile(ArrayTableFile):
             raise BadData(f"{self._name}: {what} takes {most}.")
 
 
-def _image_shape(X: Any) -> tuple[int, int] | None:
-    """Return height and width if rows look like square images of at least 8 by 8 gray levels."""
-    side = math.isqrt(X.shape[1])
-    if side * side != X.shape[1] or side < 8 or not isinstance(X, np.ndarray):
-        return None
-    is_gray = X.min() >= 0 and 0 < X.max() <= 1
-    return (side, side) if is_gray or holds_pixels(X) else None
-
-
-def _frame(X: Any, names: Sequence[str], found: Dataset) -> pl.DataFrame:
-    """Return rows as a frame, with NaN as missing; refuse infinite numbers."""
-    if not isinstance(X, np.ndarray):
-        raise BadData(f"{found.name}: the sparse matrix holds numbers that are not finite.")
-    if (infinite := np.argwhere(np.isinf(X))).size:
-        row, column = infinite[0].tolist()
-        what = f"column {shown(names[column])}: the number is infinite"
-        raise BadData(f"{found.at(row)}, {what}.")
-    return pl.DataFrame(cast(X, np.float64), schema=list(names), orient="row").fill_nan(None)
-
-
-def find_parts(
-    arrays: Sequence[str], asked: Sequence[str | None], labelled: bool, file: str
-) -> list[Part]:
-    """Return the arrays of rows and labels, training rows first.
-
-    Test rows are in arrays such as X_test, or in the groups train and test. `asked` are names that
-    labels may have; the first one, if given, must exist.
-    """
-    if any(name.startswith("train/") for name in arrays):
-        groups: dict[str, bool | None] = {"train/": False, "test/": True}
-    else:
-        groups = {"": None}
-    parts: list[Part] = []
-    for group, test in groups.items():
-        inside = [name.removeprefix(group) for name in arrays if name.startswith(group)]
-        known = [name for name in inside if "/" not in name]
-        if known or not parts:
-            rows, label = _find_pair(known, asked, labelled, file)
-            parts.append(Part(group + rows, label and group + label, test))
-    rows, label = parts[0].rows, parts[0].labels
-    test_label = f"{label}_test" if f"{label}_test" in arrays else None
-    if len(parts) == 1 and f"{rows}_test" in arrays and (test_label or not labelled):
-        return [Part(rows, label, False), Part(f"{rows}_test", test_label, True)]
-    return parts
-
-
-def _find_pair(
-    known: Sequence[str], asked: Sequence[str | None], labelled: bool, file: str
-) -> tuple[str, str | None]:
-    if asked[0] is not None and asked[0] not in known:
-        hint = f"it has {listed(known)}.{near(asked[0], known)}"
-        raise BadData(f"{file} has no array called {shown(asked[0])}; {hint}")
-    rows = next((name for name in _ROWS if name in known), None)
-    label = next((name for name in (*asked, *_LABELS) if name in known and name != rows), None)
-    if rows is None:
-        has = listed(known) or "none"
-        raise BadData(f"{file} has no arrays called X and y, or data and target; it has {has}.")
-    if label is None and labelled:
-        todo = "add an array called y, or use --label ARRAY"
-        raise BadData(f"{file} has rows ({shown(rows)}), but no labels; {todo}.")
-    return rows, label
+def _without_groups(arrays: Mapping[str, ArrayLike]) -> dict[str, ArrayLike]:
+    """Return arrays of the groups train and test, if there are any, as X and X_test."""
+    groups = {"train": "", "test": "_test"}
+    if not any(name.startswith("train/") for name in arrays):
+        return {name: array for name, array in arrays.items() if "/" not in name}
+    found = {}
+    for path, array in arrays.items():
+        group, _, name = path.partition("/")
+        if group in groups and name:
+            found[name + groups[group]] = array
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -136,6 +137,15 @@ def holds_pixels(X: Any) -> bool:
         return False
     in_range = is_pixel_range(X.shape[1], float(X.min()), float(X.max()))
     return in_range and bool((np.rint(X) == X).all())
+
+
+def guess_image_shape(X: Any) -> tuple[int, int] | None:
+    """Return height and width if rows look like square images of at least 8 by 8 gray levels."""
+    side = math.isqrt(X.shape[1])
+    if side * side != X.shape[1] or side < 8 or not isinstance(X, np.ndarray):
+        return None
+    is_gray = X.min() >= 0 and 0 < X.max() <= 1
+    return (side, side) if is_gray or holds_pixels(X) else None
 
 
 def holds_words(column: Any) -> bool:

@@ -12,11 +12,10 @@ from pegasos.program.tables.column_roles import Roles
 from pegasos.program.tables.dataset import COMPACT_DATE, DATES, TEXT, Column, Dataset, NotNumber
 from pegasos.program.tables.labels import simplest
 from pegasos.program.tables.messages import shown
-from pegasos.program.tables.table import ArrayTableFile, TableFile
 
 
 def fit_block(
-    file: TableFile, rows: Block, roles: Roles, columns: list[Column], frame: bool, labelled: bool
+    rows: Block, roles: Roles, columns: list[Column], frame: bool, labelled: bool
 ) -> Dataset:
     """Return rows as a model takes them.
 
@@ -30,8 +29,8 @@ def fit_block(
     if roles.label is not None:
         found.label_name, labels = rows.names[roles.label], rows.labels(roles.label)
         found.y = None if labels.null_count() else simplest(rows.full(labels, ""))
-    if isinstance(file, ArrayTableFile):
-        found.X = file.match_features(found, rows.array, columns, frame)
+    if rows.array is not None:
+        found.X = _fit_sparse(rows, columns, frame)
         return found
     found.kept = {rows.names[place]: rows.column(place).to_list() for place in roles.kept}
     pairs = zip(roles.features, columns, strict=True)
@@ -49,6 +48,23 @@ def as_array(X: pl.DataFrame) -> Any:
     if any(each.dtype == pl.String or each.null_count() for each in X.get_columns()):
         return X.cast({pl.Float32: pl.Float64})
     return X.to_numpy(order="c", writable=True)
+
+
+def _fit_sparse(rows: Block, columns: list[Column], frame: bool) -> Any:
+    """Return the features of a model without unknown indices.
+
+    If no columns are requested, positions are the indices of the file.
+    """
+    X, names = rows.array, [column.name for column in columns]
+    if not columns:
+        return X
+    lowest = int(names[0] != "x0")
+    if X.indices.min(initial=lowest) < lowest:
+        raise rows.bad(0, ": index 0, but the indices of the model begin with 1.")
+    stop = lowest + len(names)
+    X.resize(X.shape[0], max(X.shape[1], stop))
+    X = X[:, lowest:stop]
+    return pl.DataFrame(X.toarray(), schema=names) if frame else X
 
 
 def _as_wanted(rows: Block, place: int, column: Column) -> pl.Series:

@@ -6,7 +6,9 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars as pl
 
 from pegasos.program.files import NoSpace
@@ -16,6 +18,7 @@ from pegasos.program.tables.column_kinds import column_notes, find_kinds, odditi
 from pegasos.program.tables.column_roles import Roles
 from pegasos.program.tables.dataset import (
     DATES,
+    NUMBER,
     Array,
     BadData,
     Column,
@@ -25,6 +28,7 @@ from pegasos.program.tables.dataset import (
     Outline,
     ReadOptions,
     check_sizes,
+    guess_image_shape,
 )
 from pegasos.program.tables.formats import choose_format
 from pegasos.program.tables.labels import (
@@ -37,7 +41,7 @@ from pegasos.program.tables.labels import (
 from pegasos.program.tables.messages import listed, plain, shown
 from pegasos.program.tables.model_rows import as_array, fit_block
 from pegasos.program.tables.sources import opened_sources
-from pegasos.program.tables.table import ArrayTableFile, Table
+from pegasos.program.tables.table import Table
 from pegasos.program.tables.whole_table import array_bytes, read_rows
 
 _DEFAULT = ReadOptions()
@@ -53,10 +57,12 @@ def read(source: str | Path, options: ReadOptions = _DEFAULT) -> Dataset:
         roles = table.first.roles(options, table.name)
         rows, notes = read_rows(table, roles)
         found, rows = _add_labels(rows, notes, roles, options)
-        if isinstance(table.first, ArrayTableFile):
-            table.first.add_features(found, rows.array, options)
+        if rows.array is not None:
+            _add_sparse_features(found, rows.array)
         else:
-            _add_features(found, rows, roles, options)
+            _add_features(found, rows, roles, options, table.first.is_array)
+            if table.first.is_array and not options.drop:
+                found.image = table.first.image_shape() or guess_image_shape(found.X)
         check_sizes(found)
         found.notes[:0] = table.sources.notes()
         return found
@@ -65,8 +71,7 @@ def read(source: str | Path, options: ReadOptions = _DEFAULT) -> Dataset:
 def outline(source: str | Path, options: ReadOptions = _DEFAULT) -> Outline | None:
     """Describe a table by its first rows; None for formats without columns (HDF5, npz)."""
     with _opened(source, options) as table:
-        is_array = isinstance(table.first, ArrayTableFile)
-        if is_array and table.first.rows is not None:
+        if table.first.is_array:
             return None
         roles = table.first.roles(options, table.name)
         first = next(table.blocks(roles.needed), None)
@@ -81,7 +86,7 @@ def outline(source: str | Path, options: ReadOptions = _DEFAULT) -> Outline | No
         )
         notes = [*table.sources.notes(), *notes, *more, *([roles.note] if roles.note else [])]
         features = [Column(name, kind) for name, kind in kinds.items()]
-        return Outline(features, label, weight, group, size, notes, sparse=is_array)
+        return Outline(features, label, weight, group, size, notes, found.array is not None)
 
 
 def stream(
@@ -123,7 +128,7 @@ def stream(
     with _opened(source, options, expected, ": a chunk of rows") as table:
         roles = table.first.match_roles(columns, options, table.name)
         blocks = table.blocks(roles.needed, chunk)
-        parts = (fit_block(table.first, each, roles, columns, frame, labelled) for each in blocks)
+        parts = (fit_block(each, roles, columns, frame, labelled) for each in blocks)
         for number, part in enumerate(_with_rows(parts)):
             if number == 0:
                 part.notes[:0] = table.sources.notes()
@@ -214,15 +219,22 @@ def _checked_labels(rows: Block, roles: Roles, place: int) -> Array:
         raise NotClasses(f"{error}{plausible_labels(distinct, len(rows))}") from None
 
 
-def _add_features(found: Dataset, rows: Block, roles: Roles, options: ReadOptions) -> None:
-    """Give the data set its features; numbers are float32 if all columns are."""
+def _add_features(
+    found: Dataset, rows: Block, roles: Roles, options: ReadOptions, is_array: bool
+) -> None:
+    """Give the data set its features; numbers are float32 if all columns are.
+
+    Columns of an array are numbers, never dates or identifiers.
+    """
     series, notes, count = rows.features(roles), found.notes, len(rows)
     if empty := [each.name for each in series if each.null_count() == count]:
         notes.append(f"empty columns are excluded: {listed(empty)}")
     series = [each for each in series if each.null_count() < count]
     if not series:
         raise BadData(f"{rows.table}: no feature has a value in any row.")
-    kinds, more = find_kinds(series, _asked(roles, rows))
+    kinds, more = dict.fromkeys((each.name for each in series), NUMBER), list[str]()
+    if not is_array:
+        kinds, more = find_kinds(series, _asked(roles, rows))
     found.columns = [Column(name, kind) for name, kind in kinds.items()]
     series = [
         as_days(each, kinds[each.name]).alias(each.name) if kinds[each.name] in DATES else each
@@ -230,5 +242,16 @@ def _add_features(found: Dataset, rows: Block, roles: Roles, options: ReadOption
         if each.name in kinds
     ]
     notes += more + column_notes(series, rows.table, options.strict)
-    notes += oddities(series, found.y)
+    notes += [] if is_array else oddities(series, found.y)
     found.X = as_array(pl.DataFrame(series))
+
+
+def _add_sparse_features(found: Dataset, X: Any) -> None:
+    """Give the data set its features, named by index from x1, or x0 if there is one."""
+    if not np.isfinite(X.data).all():
+        raise BadData(f"{found.name}: the sparse matrix holds numbers that are not finite.")
+    lowest = int(X.indices.min(initial=1))
+    if X.shape[1] <= lowest:
+        raise BadData(f"{found.name} has no features: no line holds a pair index:value.")
+    found.X = X[:, lowest:]
+    found.columns = [Column(f"x{place}") for place in range(lowest, X.shape[1])]

@@ -13,20 +13,20 @@ import polars as pl
 
 from pegasos.program.tables.blocks import Block
 from pegasos.program.tables.column_roles import Roles
-from pegasos.program.tables.dataset import Array, BadData, Column, Dataset, ReadOptions
+from pegasos.program.tables.dataset import Array, BadData, Column, ReadOptions
 from pegasos.program.tables.labels import simplest
 from pegasos.program.tables.messages import plain, shown, size
 from pegasos.program.tables.sources import Source
-from pegasos.program.tables.table import ArrayTableFile
+from pegasos.program.tables.table import TableFile
 from pegasos.program.tables.text import Chunk, chunks
 
 _AMOUNT = 4 * 2**20
 
 
-class SvmlightFile(ArrayTableFile):
+class SvmlightFile(TableFile):
     """One file of sparse rows; columns are named by their index, from x1, or x0 if there is one."""
 
-    width, is_sparse = 1, True
+    header, typed, width = True, True, 1
 
     def __init__(
         self, source: Source, options: ReadOptions, expected: Sequence[str], limit: int | None
@@ -55,30 +55,6 @@ class SvmlightFile(ArrayTableFile):
                 frame = pl.DataFrame({str(place): simplest(y) for place in places})
                 share = len(chunk.data) / self._source.unpacked_bytes
                 yield Block(frame, partial(_where, chunk), share, array=X)
-
-    def add_features(self, found: Dataset, X: Any, options: ReadOptions) -> None:
-        """Give the data set its features and their names."""
-        lowest = int(X.indices.min(initial=1))
-        if X.shape[1] <= lowest:
-            raise BadData(f"{found.name} has no features: no line holds a pair index:value.")
-        found.X = X[:, lowest:]
-        found.columns = [Column(f"x{place}") for place in range(lowest, X.shape[1])]
-
-    def match_features(self, found: Dataset, X: Any, columns: list[Column], as_frame: bool) -> Any:
-        """Return the features of a model without unknown indices.
-
-        If no columns are requested, positions are the indices of the file.
-        """
-        if not columns:
-            return X
-        lowest = int(columns[0].name != "x0")
-        if X.indices.min(initial=lowest) < lowest:
-            raise BadData(f"{found.at(0)}: index 0, but the indices of the model begin with 1.")
-        stop = lowest + len(columns)
-        X.resize(X.shape[0], max(X.shape[1], stop))
-        X = X[:, lowest:stop]
-        names = [column.name for column in columns]
-        return pl.DataFrame(X.toarray(), schema=names) if as_frame else X
 
 
 open_file = SvmlightFile

@@ -6,14 +6,12 @@ import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
 
 from pegasos.program.tables.blocks import Block
 from pegasos.program.tables.column_roles import Roles, find_roles, match_roles
 from pegasos.program.tables.dataset import (
     BadData,
     Column,
-    Dataset,
     NoRows,
     ReadOptions,
     TooLarge,
@@ -34,10 +32,9 @@ class TableFile(ABC):
     notes: list[str]
     #: Whether columns have types; otherwise text may stand for numbers.
     typed = False
-    #: Number of features that are not columns, but those of an array.
+    #: Whether features come from an array, and their number.
+    is_array = False
     width = 0
-    #: Whether these features are sparse.
-    is_sparse = False
     #: Number of rows; None if all of them must be read to know it.
     rows: int | None = None
 
@@ -49,26 +46,16 @@ class TableFile(ABC):
         """Return the columns of a model."""
         return match_roles(self.names, self.header, columns, options, name)
 
+    def image_shape(self) -> tuple[int, int] | None:
+        """Return the shape of a row if it is a matrix."""
+        return None
+
     def close(self) -> None:  # noqa: B027 - only some formats keep a file open
         """Close the file."""
 
     @abstractmethod
     def blocks(self, places: Sequence[int], amount: int) -> Iterator[Block]:
         """Yield the rows of some columns, in this order, about `amount` bytes at a time."""
-
-
-class ArrayTableFile(TableFile):
-    """One open file whose features are an array or a sparse matrix."""
-
-    header, typed = True, True
-
-    @abstractmethod
-    def add_features(self, found: Dataset, X: Any, options: ReadOptions) -> None:
-        """Give the data set its features and their names."""
-
-    @abstractmethod
-    def match_features(self, found: Dataset, X: Any, columns: list[Column], as_frame: bool) -> Any:
-        """Return the features of a model, by name if the file has these, else by position."""
 
 
 class Table:
@@ -120,7 +107,7 @@ class Table:
         for source, file in self._files(self.names if self.header else ()):
             first = first or source.name
             own = self._places(file, source.name, first)
-            cells += (file.rows or 0) * (len(places) + (0 if file.is_sparse else file.width))
+            cells += (file.rows or 0) * len(places)
             self.check_bytes(4 * cells)
             empty = True
             for block in file.blocks([own[place] for place in places], amount):

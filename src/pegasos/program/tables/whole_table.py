@@ -15,7 +15,7 @@ from pegasos.program.tables.cells import as_numbers
 from pegasos.program.tables.column_roles import Roles
 from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.messages import listed, shown
-from pegasos.program.tables.table import BLOCK_BYTES, Table
+from pegasos.program.tables.table import Table
 
 #: Text columns with this share of numbers are refused as columns of numbers with typing errors.
 _MOSTLY = 0.95
@@ -30,9 +30,7 @@ def read_rows(
 
     Text becomes numbers in columns in which all of it can; labels stay text until all are known.
     """
-    if blocks is None:
-        amount = table.limit if table.first.width and table.limit else BLOCK_BYTES
-        blocks = table.blocks(roles.needed, amount)
+    blocks = table.blocks(roles.needed) if blocks is None else blocks
     as_text = {*roles.text, roles.label}
     columns = {
         place: _Column(table.names[place], table.first.typed, place in as_text)
