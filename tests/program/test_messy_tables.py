@@ -15,7 +15,7 @@ from command_line import call, fine
 from pegasos import Perceptron, load
 from pegasos.preprocessing import DropOutliers
 from pegasos.program.tables.dataset import BadData, Column, ReadOptions
-from pegasos.program.tables.leaks import leaks
+from pegasos.program.tables.description import leaks
 from pegasos.program.tables.reading import read, stream
 
 #: Options under which a table is read whole, and under which it does not fit.

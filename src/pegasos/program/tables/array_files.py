@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 from scipy import sparse
 
-from pegasos.program.tables.blocks import Block, decoding, row_after
 from pegasos.program.tables.column_roles import Roles, place, places_of
 from pegasos.program.tables.dataset import (
     MOST_COLUMNS,
@@ -23,7 +22,7 @@ from pegasos.program.tables.dataset import (
 )
 from pegasos.program.tables.labels import cast, simplest
 from pegasos.program.tables.messages import listed, near, shown, size
-from pegasos.program.tables.table import TableFile
+from pegasos.program.tables.table import Block, TableFile, decoding, row_after
 
 #: Usual names of the arrays of rows, and of labels.
 _ROWS, _LABELS = ("X", "x", "data"), ("y", "target", "label", "labels")

@@ -21,7 +21,7 @@ _SVMLIGHT_LINE = re.compile(rb"\s*+" + _NUMBER + _PAIRS + rb"\s*+(?:#.*)?")
 class Format(NamedTuple):
     """Format of files.
 
-    Its module in this folder has a function `open_file(source, options, expected, limit)` that
+    `opener` is a function of a module in this folder. `opener(source, options, expected, limit)`
     returns a `TableFile`: `expected` are the names that a header probably contains, and `limit` is
     the maximum number of bytes of a table that is read whole.
     """
@@ -30,11 +30,12 @@ class Format(NamedTuple):
     extensions: tuple[str, ...]
     #: Whether a file that begins with these bytes has the format.
     sniff: Callable[[bytes], bool]
-    module: str
+    opener: str
 
     def open_file(self, *given: Any) -> Any:
         """Open a file; the module and its libraries are imported by the first call."""
-        return import_module(f"{__package__}.{self.module}").open_file(*given)
+        module, _, function = self.opener.partition(".")
+        return getattr(import_module(f"{__package__}.{module}"), function)(*given)
 
 
 def _begins_like_hdf5(head: bytes) -> bool:
@@ -74,17 +75,20 @@ def _begins_like_text(head: bytes) -> bool:
 
 
 _FORMATS = (
-    Format("hdf5", (".h5", ".hdf5", ".hdf"), _begins_like_hdf5, "hdf5_files"),
-    Format("npz", (".npz",), _begins_like_npz, "npz_files"),
-    Format("parquet", (".parquet", ".pq"), _begins_like_parquet, "parquet_files"),
+    Format("hdf5", (".h5", ".hdf5", ".hdf"), _begins_like_hdf5, "array_formats.open_hdf5"),
+    Format("npz", (".npz",), _begins_like_npz, "array_formats.open_npz"),
+    Format("parquet", (".parquet", ".pq"), _begins_like_parquet, "parquet_files.ParquetFile"),
     Format(
         "svmlight",
         (".svm", ".svmlight", ".libsvm", ".scale"),
         _begins_like_svmlight,
-        "svmlight_files",
+        "svmlight_files.SvmlightFile",
     ),
     Format(
-        "csv", (".csv", ".tsv", ".tab", ".txt", ".dat", ".data"), _begins_like_text, "csv_files"
+        "csv",
+        (".csv", ".tsv", ".tab", ".txt", ".dat", ".data"),
+        _begins_like_text,
+        "csv_files.TextFile",
     ),
 )
 #: The formats by name; CSV comes last, since it accepts most text.

@@ -14,11 +14,10 @@ from typing import Any
 
 import polars as pl
 
-from pegasos.program.tables.blocks import Block, decoding, row_after
 from pegasos.program.tables.dataset import MOST_COLUMNS, TOO_WIDE, BadData, ReadOptions
 from pegasos.program.tables.messages import shown
 from pegasos.program.tables.sources import Source
-from pegasos.program.tables.table import TableFile
+from pegasos.program.tables.table import Block, TableFile, decoding, row_after
 
 #: Standard error is one per process.
 _stderr_lock = threading.RLock()
@@ -88,9 +87,6 @@ def _silent_stderr() -> Iterator[None]:
                 os.dup2(null.fileno(), 2)
             stack.callback(os.dup2, kept, 2)
         yield
-
-
-open_file = ParquetFile
 
 
 @lru_cache

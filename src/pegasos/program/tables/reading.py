@@ -8,41 +8,28 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from pegasos.program.files import NoSpace
-from pegasos.program.tables.blocks import Block
-from pegasos.program.tables.cells import as_days
-from pegasos.program.tables.column_kinds import column_notes, find_kinds, oddities
+from pegasos.program.tables.cells import EXAMPLES, as_days, as_numbers, as_words
 from pegasos.program.tables.column_roles import Roles
 from pegasos.program.tables.dataset import (
+    COMPACT_DATE,
     DATES,
-    NUMBER,
-    Array,
+    TEXT,
     BadData,
     Column,
     Dataset,
-    NoRows,
-    NotClasses,
+    NotNumber,
     Outline,
     ReadOptions,
     check_sizes,
-    guess_image_shape,
 )
 from pegasos.program.tables.formats import choose_format
-from pegasos.program.tables.labels import (
-    checked_labels,
-    checked_weights,
-    plausible_labels,
-    simplest,
-    unlabelled_note,
-)
-from pegasos.program.tables.messages import listed, plain, shown
-from pegasos.program.tables.model_rows import as_array, fit_block
+from pegasos.program.tables.labels import simplest
+from pegasos.program.tables.messages import plain, shown
 from pegasos.program.tables.sources import opened_sources
-from pegasos.program.tables.table import Table
-from pegasos.program.tables.whole_table import array_bytes, read_rows
+from pegasos.program.tables.table import Block, Table, as_array
 
 _DEFAULT = ReadOptions()
 
@@ -53,16 +40,10 @@ def read(source: str | Path, options: ReadOptions = _DEFAULT) -> Dataset:
     `source` is a file, a folder or pattern such as "part-*.csv" for files of one table, or "-" for
     standard input. Anything wrong raises BadData.
     """
+    from pegasos.program.tables.whole_table import read_whole
+
     with _opened(source, options, limit=options.allowed()) as table:
-        roles = table.first.roles(options, table.name)
-        rows, notes = read_rows(table, roles)
-        found, rows = _add_labels(rows, notes, roles, options)
-        if rows.array is not None:
-            _add_sparse_features(found, rows.array)
-        else:
-            _add_features(found, rows, roles, options, table.first.is_array)
-            if table.first.is_array and not options.drop:
-                found.image = table.first.image_shape() or guess_image_shape(found.X)
+        found = read_whole(table, options)
         check_sizes(found)
         found.notes[:0] = table.sources.notes()
         return found
@@ -70,23 +51,11 @@ def read(source: str | Path, options: ReadOptions = _DEFAULT) -> Dataset:
 
 def outline(source: str | Path, options: ReadOptions = _DEFAULT) -> Outline | None:
     """Describe a table by its first rows; None for formats without columns (HDF5, npz)."""
+    from pegasos.program.tables.whole_table import outline_whole
+
     with _opened(source, options) as table:
-        if table.first.is_array:
-            return None
-        roles = table.first.roles(options, table.name)
-        first = next(table.blocks(roles.needed), None)
-        if first is None:
-            raise NoRows(f"{table.name} has names of columns, but no rows.")
-        found, notes = read_rows(table, roles, [first])
-        size = (found.frame.estimated_size() + array_bytes(found.array)) / first.share
-        kinds, more = find_kinds(found.features(roles), _asked(roles, found))
-        label, weight, group = (
-            None if place is None else table.names[place]
-            for place in (roles.label, roles.weight, roles.group)
-        )
-        notes = [*table.sources.notes(), *notes, *more, *([roles.note] if roles.note else [])]
-        features = [Column(name, kind) for name, kind in kinds.items()]
-        return Outline(features, label, weight, group, size, notes, found.array is not None)
+        found = outline_whole(table, options)
+        return found and replace(found, notes=[*table.sources.notes(), *found.notes])
 
 
 def stream(
@@ -171,87 +140,75 @@ def _with_rows(parts: Iterator[Dataset]) -> Iterator[Dataset]:
         yield last
 
 
-def _asked(roles: Roles, rows: Block) -> set[str]:
-    """Return the names of columns whose kind the user gave."""
-    return {rows.names[place] for place in roles.numbers | roles.text}
+def fit_block(
+    rows: Block, roles: Roles, columns: list[Column], frame: bool, labelled: bool
+) -> Dataset:
+    """Return rows as a model takes them.
 
-
-def _add_labels(
-    rows: Block, notes: list[str], roles: Roles, options: ReadOptions
-) -> tuple[Dataset, Block]:
-    """Return a data set without features, and the rows that it has."""
-    names, whole, label = rows.names, len(rows), roles.label
-    if not whole:
-        raise NoRows(f"{rows.table} has names of columns, but no rows.")
-    if label is not None:
-        kept = rows.labelled(label)
-        if not len(kept) and not options.labelled:
-            notes.append(f"column {shown(names[label])} holds no label in any row")
-            label = None
-        else:
-            rows = kept
-            notes += [roles.note] if roles.note else []
-    found = Dataset(rows.table, None, [], test=rows.test, where=rows.where, notes=notes)
-    if label is not None:
-        name, count = names[label], len(rows)
-        found.label_name, found.unlabelled = name, whole - count
-        notes += unlabelled_note(whole - count, whole, name, rows.table, options.strict)
-        found.y = _checked_labels(rows, roles, label)
-
-    def full(part: str, place: int) -> Array:
-        missing = f"the {part} (column {shown(names[place])}) is missing."
-        return rows.full(rows.settle(place), missing)
-
-    if roles.group is not None:
-        found.groups = simplest(full("group", roles.group))
-    if (place := roles.weight) is not None:
-        weights = full("weight", place)
-        found.weights = checked_weights(weights, names[place], rows.table, rows.where)
-    return found, rows
-
-
-def _checked_labels(rows: Block, roles: Roles, place: int) -> Array:
-    labels = rows.full(rows.labels(place), "the label is missing.")
-    try:
-        return checked_labels(labels, rows.names[place], rows.table, rows.where)
-    except NotClasses as error:
-        distinct = {each.name: each.drop_nulls().n_unique() for each in rows.features(roles)}
-        raise NotClasses(f"{error}{plausible_labels(distinct, len(rows))}") from None
-
-
-def _add_features(
-    found: Dataset, rows: Block, roles: Roles, options: ReadOptions, is_array: bool
-) -> None:
-    """Give the data set its features; numbers are float32 if all columns are.
-
-    Columns of an array are numbers, never dates or identifiers.
+    Labels are kept if all rows have one; if `labelled`, other rows are left out.
     """
-    series, notes, count = rows.features(roles), found.notes, len(rows)
-    if empty := [each.name for each in series if each.null_count() == count]:
-        notes.append(f"empty columns are excluded: {listed(empty)}")
-    series = [each for each in series if each.null_count() < count]
-    if not series:
-        raise BadData(f"{rows.table}: no feature has a value in any row.")
-    kinds, more = dict.fromkeys((each.name for each in series), NUMBER), list[str]()
-    if not is_array:
-        kinds, more = find_kinds(series, _asked(roles, rows))
-    found.columns = [Column(name, kind) for name, kind in kinds.items()]
-    series = [
-        as_days(each, kinds[each.name]).alias(each.name) if kinds[each.name] in DATES else each
-        for each in series
-        if each.name in kinds
-    ]
-    notes += more + column_notes(series, rows.table, options.strict)
-    notes += [] if is_array else oddities(series, found.y)
-    found.X = as_array(pl.DataFrame(series))
+    whole = len(rows)
+    if roles.label is not None and labelled:
+        rows = rows.labelled(roles.label)
+    found = Dataset(rows.table, None, columns, test=rows.test, where=rows.where)
+    found.unlabelled = whole - len(rows)
+    if roles.label is not None:
+        found.label_name, labels = rows.names[roles.label], rows.labels(roles.label)
+        found.y = None if labels.null_count() else simplest(rows.full(labels, ""))
+    if rows.array is not None:
+        found.X = _fit_sparse(rows, columns, frame)
+        return found
+    found.kept = {rows.names[place]: rows.column(place).to_list() for place in roles.kept}
+    pairs = zip(roles.features, columns, strict=True)
+    X = pl.DataFrame([_as_wanted(rows, place, column) for place, column in pairs])
+    for each in [] if frame else X.get_columns():
+        what = "has no number; the model was trained without missing values."
+        if each.null_count():
+            rows.full(each, f"column {shown(each.name)} {what}")
+    found.X = X if frame else as_array(X)
+    return found
 
 
-def _add_sparse_features(found: Dataset, X: Any) -> None:
-    """Give the data set its features, named by index from x1, or x0 if there is one."""
-    if not np.isfinite(X.data).all():
-        raise BadData(f"{found.name}: the sparse matrix holds numbers that are not finite.")
-    lowest = int(X.indices.min(initial=1))
-    if X.shape[1] <= lowest:
-        raise BadData(f"{found.name} has no features: no line holds a pair index:value.")
-    found.X = X[:, lowest:]
-    found.columns = [Column(f"x{place}") for place in range(lowest, X.shape[1])]
+def _fit_sparse(rows: Block, columns: list[Column], frame: bool) -> Any:
+    """Return the features of a model without unknown indices.
+
+    If no columns are requested, positions are the indices of the file.
+    """
+    X, names = rows.array, [column.name for column in columns]
+    if not columns:
+        return X
+    lowest = int(names[0] != "x0")
+    if X.indices.min(initial=lowest) < lowest:
+        raise rows.bad(0, ": index 0, but the indices of the model begin with 1.")
+    stop = lowest + len(names)
+    X.resize(X.shape[0], max(X.shape[1], stop))
+    X = X[:, lowest:stop]
+    return pl.DataFrame(X.toarray(), schema=names) if frame else X
+
+
+def _as_wanted(rows: Block, place: int, column: Column) -> pl.Series:
+    """Return a column as a model needs it: numbers, text or days."""
+    series, is_text = rows.column(place), column.kind == TEXT
+    if series.dtype != pl.String or is_text:
+        series = rows.settle(place, is_text).cast(pl.String if is_text else pl.Float64)
+    elif column.kind in DATES and column.kind != COMPACT_DATE:
+        series = as_words(series)
+    else:
+        found = as_numbers(series, rows.commas)
+        if len(found.wrong):
+            row = int(found.wrong[0])
+            raise _unfit(rows, row, column, shown(series[row]), "a number")
+        series = rows.finite(found.values, column.name)
+    if column.kind == COMPACT_DATE or (column.kind in DATES and series.dtype == pl.String):
+        days = as_days(series, column.kind)
+        if days.null_count() > series.null_count():
+            row = int((days.is_null() & series.is_not_null()).arg_max() or 0)
+            value = shown(series[row]) if series.dtype == pl.String else f"{series[row]:.15g}"
+            raise _unfit(rows, row, column, value, f"a date such as {EXAMPLES[column.kind]}")
+        series = days
+    return series.alias(column.name)
+
+
+def _unfit(rows: Block, row: int, column: Column, value: str, what: str) -> NotNumber:
+    said = f", column {shown(column.name)}: {value} is not {what}, as the model needs it."
+    return NotNumber(str(rows.bad(row, said)), column.name)

@@ -36,9 +36,8 @@ from pegasos.program.tables.dataset import (
     holds_words,
     is_frame,
 )
-from pegasos.program.tables.description import Description, Feature, advise
+from pegasos.program.tables.description import Description, Feature, advise, leaks
 from pegasos.program.tables.labels import unlabelled_note
-from pegasos.program.tables.leaks import leaks
 from pegasos.program.tables.messages import listed, shown
 from pegasos.program.tables.row_hashes import hash_rows
 

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from pegasos.program.tables.blocks import Block
 from pegasos.program.tables.column_roles import Roles
 from pegasos.program.tables.dataset import Array, BadData, Column, ReadOptions
 from pegasos.program.tables.labels import simplest
 from pegasos.program.tables.messages import plain, shown, size
 from pegasos.program.tables.sources import Source
-from pegasos.program.tables.table import TableFile
+from pegasos.program.tables.table import Block, TableFile
 from pegasos.program.tables.text import Chunk, chunks
 
 _AMOUNT = 4 * 2**20
@@ -55,9 +54,6 @@ class SvmlightFile(TableFile):
                 frame = pl.DataFrame({str(place): simplest(y) for place in places})
                 share = len(chunk.data) / self._source.unpacked_bytes
                 yield Block(frame, partial(_where, chunk), share, array=X)
-
-
-open_file = SvmlightFile
 
 
 def _where(chunk: Chunk, row: int) -> str:

@@ -1,4 +1,4 @@
-"""Reading of a table that fits in memory as one block."""
+"""Tables that fit in memory: their rows as one block, and as a data set."""
 
 from __future__ import annotations
 
@@ -10,12 +10,31 @@ import polars as pl
 from scipy import sparse
 
 from pegasos.program.tables.accumulators import joined
-from pegasos.program.tables.blocks import Block
-from pegasos.program.tables.cells import as_numbers
+from pegasos.program.tables.cells import as_days, as_numbers
+from pegasos.program.tables.column_kinds import column_notes, find_kinds, oddities
 from pegasos.program.tables.column_roles import Roles
-from pegasos.program.tables.dataset import BadData
+from pegasos.program.tables.dataset import (
+    DATES,
+    NUMBER,
+    Array,
+    BadData,
+    Column,
+    Dataset,
+    NoRows,
+    NotClasses,
+    Outline,
+    ReadOptions,
+    guess_image_shape,
+)
+from pegasos.program.tables.labels import (
+    checked_labels,
+    checked_weights,
+    plausible_labels,
+    simplest,
+    unlabelled_note,
+)
 from pegasos.program.tables.messages import listed, shown
-from pegasos.program.tables.table import Table
+from pegasos.program.tables.table import Block, Table, as_array
 
 #: Text columns with this share of numbers are refused as columns of numbers with typing errors.
 _MOSTLY = 0.95
@@ -23,7 +42,42 @@ _MOSTLY = 0.95
 _FIRST_ROWS = 2000
 
 
-def read_rows(
+def read_whole(table: Table, options: ReadOptions) -> Dataset:
+    """Return all rows, with labels and notes."""
+    roles = table.first.roles(options, table.name)
+    rows, notes = _read_rows(table, roles)
+    found, rows = _add_labels(rows, notes, roles, options)
+    if rows.array is not None:
+        _add_sparse_features(found, rows.array)
+        return found
+    _add_features(found, rows, roles, options, table.first.is_array)
+    if table.first.is_array and not options.drop:
+        found.image = table.first.image_shape() or guess_image_shape(found.X)
+    return found
+
+
+def outline_whole(table: Table, options: ReadOptions) -> Outline | None:
+    """Describe a table by its first block, as if the others were alike; None for arrays."""
+    if table.first.is_array:
+        return None
+    roles = table.first.roles(options, table.name)
+    first = next(table.blocks(roles.needed), None)
+    if first is None:
+        raise NoRows(f"{table.name} has names of columns, but no rows.")
+    found, notes = _read_rows(table, roles, [first])
+    size = (found.frame.estimated_size() + _array_bytes(found.array)) / first.share
+    kinds, more = find_kinds(found.features(roles), _asked(roles, found))
+    label, weight, group = (
+        None if place is None else table.names[place]
+        for place in (roles.label, roles.weight, roles.group)
+    )
+    notes += more + ([roles.note] if roles.note else [])
+    features = [Column(name, kind) for name, kind in kinds.items()]
+    is_sparse = found.array is not None
+    return Outline(features, label, weight, group, size, notes, sparse=is_sparse)
+
+
+def _read_rows(
     table: Table, roles: Roles, blocks: Iterable[Block] | None = None
 ) -> tuple[Block, list[str]]:
     """Return all rows, or those of some blocks, as one block, and notes.
@@ -42,7 +96,7 @@ def read_rows(
         commas |= block.commas
         if block.array is not None:
             arrays.append(block.array)
-            used += array_bytes(block.array)
+            used += _array_bytes(block.array)
         if block.test is not None:
             tests.append(block.test)
         table.check_bytes(used)
@@ -74,7 +128,7 @@ def read_rows(
     return found, notes
 
 
-def array_bytes(array: Any) -> int:
+def _array_bytes(array: Any) -> int:
     """Return the bytes of an array or a CSR matrix, 0 for None."""
     if sparse.issparse(array):
         return int(array.data.nbytes + array.indices.nbytes + array.indptr.nbytes)
@@ -141,3 +195,89 @@ def _check_words(rows: Block, place: int) -> None:
         what = f"{shown(words[row])} is not a number, but {numbers} of {total} values there are"
         todo = f"Correct it or leave it empty; if these are categories, use --text {name}"
         raise rows.bad(row, f", column {shown(name)}: {what}. {todo}.")
+
+
+def _asked(roles: Roles, rows: Block) -> set[str]:
+    """Return the names of columns whose kind the user gave."""
+    return {rows.names[place] for place in roles.numbers | roles.text}
+
+
+def _add_labels(
+    rows: Block, notes: list[str], roles: Roles, options: ReadOptions
+) -> tuple[Dataset, Block]:
+    """Return a data set without features, and the rows that it has."""
+    names, whole, label = rows.names, len(rows), roles.label
+    if not whole:
+        raise NoRows(f"{rows.table} has names of columns, but no rows.")
+    if label is not None:
+        kept = rows.labelled(label)
+        if not len(kept) and not options.labelled:
+            notes.append(f"column {shown(names[label])} holds no label in any row")
+            label = None
+        else:
+            rows = kept
+            notes += [roles.note] if roles.note else []
+    found = Dataset(rows.table, None, [], test=rows.test, where=rows.where, notes=notes)
+    if label is not None:
+        name, count = names[label], len(rows)
+        found.label_name, found.unlabelled = name, whole - count
+        notes += unlabelled_note(whole - count, whole, name, rows.table, options.strict)
+        found.y = _checked_labels(rows, roles, label)
+
+    def full(part: str, place: int) -> Array:
+        missing = f"the {part} (column {shown(names[place])}) is missing."
+        return rows.full(rows.settle(place), missing)
+
+    if roles.group is not None:
+        found.groups = simplest(full("group", roles.group))
+    if (place := roles.weight) is not None:
+        weights = full("weight", place)
+        found.weights = checked_weights(weights, names[place], rows.table, rows.where)
+    return found, rows
+
+
+def _checked_labels(rows: Block, roles: Roles, place: int) -> Array:
+    labels = rows.full(rows.labels(place), "the label is missing.")
+    try:
+        return checked_labels(labels, rows.names[place], rows.table, rows.where)
+    except NotClasses as error:
+        distinct = {each.name: each.drop_nulls().n_unique() for each in rows.features(roles)}
+        raise NotClasses(f"{error}{plausible_labels(distinct, len(rows))}") from None
+
+
+def _add_features(
+    found: Dataset, rows: Block, roles: Roles, options: ReadOptions, is_array: bool
+) -> None:
+    """Give the data set its features; numbers are float32 if all columns are.
+
+    Columns of an array are numbers, never dates or identifiers.
+    """
+    series, notes, count = rows.features(roles), found.notes, len(rows)
+    if empty := [each.name for each in series if each.null_count() == count]:
+        notes.append(f"empty columns are excluded: {listed(empty)}")
+    series = [each for each in series if each.null_count() < count]
+    if not series:
+        raise BadData(f"{rows.table}: no feature has a value in any row.")
+    kinds, more = dict.fromkeys((each.name for each in series), NUMBER), list[str]()
+    if not is_array:
+        kinds, more = find_kinds(series, _asked(roles, rows))
+    found.columns = [Column(name, kind) for name, kind in kinds.items()]
+    series = [
+        as_days(each, kinds[each.name]).alias(each.name) if kinds[each.name] in DATES else each
+        for each in series
+        if each.name in kinds
+    ]
+    notes += more + column_notes(series, rows.table, options.strict)
+    notes += [] if is_array else oddities(series, found.y)
+    found.X = as_array(pl.DataFrame(series))
+
+
+def _add_sparse_features(found: Dataset, X: Any) -> None:
+    """Give the data set its features, named by index from x1, or x0 if there is one."""
+    if not np.isfinite(X.data).all():
+        raise BadData(f"{found.name}: the sparse matrix holds numbers that are not finite.")
+    lowest = int(X.indices.min(initial=1))
+    if X.shape[1] <= lowest:
+        raise BadData(f"{found.name} has no features: no line holds a pair index:value.")
+    found.X = X[:, lowest:]
+    found.columns = [Column(f"x{place}") for place in range(lowest, X.shape[1])]

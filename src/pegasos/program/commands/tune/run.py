@@ -21,8 +21,8 @@ from pegasos.program.records.codec import save
 from pegasos.program.records.runs import CalibrationRecord, CellRecord, Decision, TuneRecord
 from pegasos.program.records.searches import calibration_record, cell_records, out_of_fold
 from pegasos.program.tables.dataset import Array
+from pegasos.program.tables.description import leaks
 from pegasos.program.tables.labels import label_text
-from pegasos.program.tables.leaks import leaks
 from pegasos.program.terminal import console, option_values, outputs
 from pegasos.program.terminal.options import ReadingOptions
 from pegasos.program.terminal.reproduction import (
