@@ -1,4 +1,4 @@
-"""What is kept of rows that are seen once, in blocks of any size: samples, moments, labels."""
+"""Accumulators of rows that are seen once, in blocks of any size: samples, moments, labels."""
 
 from __future__ import annotations
 
