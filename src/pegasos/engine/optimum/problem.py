@@ -64,7 +64,7 @@ class Target:
     @cached_property
     def label_weights(self) -> tuple[float, float]:
         """Σ C_i of the rows with label 1 and of those with label -1."""
-        return tuple(float(self.bounds[self.labels == label].sum()) for label in (1.0, -1.0))  # type: ignore[return-value]
+        return float(self.bounds @ (self.labels > 0.0)), float(self.bounds @ (self.labels < 0.0))
 
     @cached_property
     def rows(self) -> int:

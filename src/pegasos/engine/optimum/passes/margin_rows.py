@@ -93,7 +93,7 @@ def solve_margin_rows(
             if found is None:
                 optima.append(None)
             else:
-                optima.append(with_dual(blocks, True, target, found, intercept, _coefficients))
+                optima.append(with_dual(blocks, target, found, _coefficients))
         return optima
 
 
@@ -170,23 +170,23 @@ def _visit_for(
         moved = [(other < 1.0) != below for other in others]
         fetched = moved[-1] & ~np.any([near, *moved[:-1]], axis=0)
         fixed = below & fetched
-    combined = np.empty((1, size))
-    block.combine(rows, np.where(fixed, labels * bounds, 0.0)[None], combined)
     index = np.flatnonzero(fetched & (bounds > 0.0))
+    taken, combined, weights = block.take(index), np.empty((1, size)), labels * bounds * fixed
+    if others:  # these rows were fixed until now
+        block.combine(taken, weights[None, index], combined)
+    else:
+        block.combine(rows, weights[None], combined)
     total = float(bounds[fixed].sum())
     margins = others[-1] if others else first
     loss = float(bounds @ np.maximum(0.0, 1.0 - margins))
     own = tuple(each[index] for each in block.own)
     target = Target(labels[index], bounds[index])
-    return PassResult(loss, combined[0], total, block.take(index), own, target)
+    return PassResult(loss, combined[0], total, taken, own, target)
 
 
-def _coefficients(
-    block: Block, rows: Array | None, linear_dual: bool, target: Target, dual: FetchedDual
-) -> Array:
+def _coefficients(block: Block, labels: Array, bounds: Array, dual: FetchedDual) -> Array:
     """Return the dual coefficients a of a block's rows."""
-    labels, bounds = target.labels_and_bounds(block.own)
-    a = np.where(labels * block.scores(rows, dual.first) < 1.0, bounds, 0.0)
+    a = np.where(labels * block.scores(block.whole(), dual.first) < 1.0, bounds, 0.0)
     here = (dual.own[0] >= block.span.start) & (dual.own[0] < block.span.stop)
     a[dual.own[0][here] - block.span.start] = dual.dual[here]
     return a
@@ -239,7 +239,7 @@ class _MarginState(SolverState):
         with our_threads():
             (start,) = solve_margin_rows(*given)
             if start is None:
-                (start,) = solve_rows(sample.X, True, *given[1:])
+                (start,) = solve_rows(sample.X, True, *given[1:], needs_dual=False)
         warm_start = sample_start(start, len(target.bounds), self._intercept)
         self.best, self._error = warm_start.vector, warm_start.error
         self.vectors = [self.best]

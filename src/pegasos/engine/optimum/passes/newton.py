@@ -25,9 +25,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.special import entr
 
 from pegasos.engine.optimum.normal_matrix import NormalMatrix
 from pegasos.engine.optimum.passes import newton_rows
@@ -79,34 +81,44 @@ START_ERROR, SAMPLE_ERROR = 0.1, 3.0
 #: Passes whose Hessian of at least `WIDE` features is computed in float32, in half the time. Where
 #: float32 spoils directions (columns with means of 1,000 standard deviations), no more than these
 #: passes are lost.
-FLOAT32_PASSES = 12
+FLOAT32_PASSES = 20
+#: Features from which the Hessian takes so much longer than the rest of a pass in memory that the
+#: line search is a pass of its own.
+SEARCHED = 128
 #: Pairs of steps and gradient changes that L-BFGS keeps.
 MOST_PAIRS = 20
 #: A sample is one row in so many, if it has so many rows per feature; it is solved to this relative
 #: gap. Hinge at C = 0.001, 1, 100: 30,000 x 150 rows take 10, 11, 13 passes instead of 12, 16, 18,
 #: 100,000 x 20 rows 4, 4, 5 instead of 9, 11, 12.
-ONE_IN, ROWS_PER_FEATURE, SAMPLE_TOL = 8, 5, 1e-3
+ONE_IN, ROWS_PER_FEATURE, SAMPLE_TOL = 8, 20, 1e-3
 
 
 @dataclass(frozen=True)
 class PassRequest:
-    """Input of a pass for one predictor; `vectors` are w, the direction, and the new point."""
+    """Input of a pass for one predictor; `vectors` are w and the direction of a step."""
 
     predictor: Predictor
     vectors: Array
+    step: float
     mu: float
     next_mu: float
     steps: Array
     in_float64: bool
 
+    @property
+    def point(self) -> Array:
+        """The new vector, at which everything is computed."""
+        return np.asarray(self.vectors[0] + self.step * self.vectors[1])
+
 
 @dataclass(frozen=True)
 class PassDual:
-    """Dual point of a pass: its request, whether it is the tangent, and a factor per label."""
+    """Dual point of a pass: its request, whether it is the tangent, a factor per label, Σ d(a)."""
 
     request: PassRequest
     tangent: bool
     factors: Array
+    terms: float
 
 
 @dataclass(frozen=True)
@@ -133,6 +145,7 @@ def solve_in_passes(
     most: int = 1000,
     square: bool | None = None,
     start: WarmStart | None = None,
+    searches: bool = False,
 ) -> list[list[Optimum]]:
     """Solve all predictors to a relative gap of tol, all in each pass (see `solve_chains`).
 
@@ -161,6 +174,12 @@ def solve_in_passes(
         return state
 
     def run_pass(states: list[_NewtonState]) -> None:
+        moving = [state for state in states if not (state.first or state.warm)]
+        if searches and moving:
+            requests = [state.request() for state in moving]
+            part = blocks.map_sum(_visit, linear_dual, requests, sides, False)
+            for state, values in zip(moving, part.sums[1], strict=True):
+                state.search(values)
         requests = [state.request() for state in states]
         part = blocks.map_sum(_visit, linear_dual, requests, sides, square)
         for state, *own in zip(states, *part.sums, strict=True):
@@ -179,16 +198,18 @@ def solve_rows(
     members: Array | None = None,
     most: int = 1000,
     start: WarmStart | None = None,
+    needs_dual: bool = True,
 ) -> list[Optimum]:
     """Solve all targets on rows in memory (`members`; None: all) to the tolerance."""
     count = X.shape[0] if members is None else len(members)
     chains = [[target] for target in targets]
     with LabelledBlocks(X, np.arange(count), members=members) as blocks:
-        found = solve_in_passes(blocks, linear_dual, chains, intercept, tol, most, True, start)
-        return [
-            with_dual(blocks, linear_dual, target, one, intercept, _coefficients)
-            for target, [one] in zip(targets, found, strict=True)
-        ]
+        given = intercept, tol, most, True, start, blocks.width >= SEARCHED
+        found = solve_in_passes(blocks, linear_dual, chains, *given)
+        if not needs_dual:
+            return [one for [one] in found]
+        pairs = zip(targets, found, strict=True)
+        return [_with_dual(blocks, linear_dual, target, one) for target, [one] in pairs]
 
 
 def workspace_bytes(m: int, width: int, targets: int, itemsize: int) -> int:
@@ -216,9 +237,9 @@ def _solve_samples(
         >= ROWS_PER_FEATURE
     ]
     with our_threads():
-        found = solve_rows(
-            sample.X, linear_dual, [targets[number] for number in known], intercept, SAMPLE_TOL
-        )
+        own = [targets[number] for number in known]
+        given = linear_dual, own, intercept, SAMPLE_TOL
+        found = solve_rows(sample.X, *given, needs_dual=False)
     starts = [sample_start(each, sample.X.shape[0], intercept) for each in found]
     return dict(zip(known, starts, strict=True))
 
@@ -239,7 +260,7 @@ class _NewtonState(SolverState):
         fixed, total = predictor.fixed, predictor.unit * sum(predictor.label_weights)
         self.fixed = np.zeros(len(self.diagonal)) if fixed is None else fixed.vector
         self.fixed_total, self.scale = (0.0, 0.0) if fixed is None else (fixed.total, fixed.scale)
-        self.mu_at_zero = total / max(1, predictor.rows) if self.hinge else 0.0
+        self.mu_at_zero = MU_FACTOR * total / max(1, predictor.rows) if self.hinge else 0.0
         self.mu = self.next_mu = self.mu_at_zero
         self.primal_at_zero = (total if self.hinge else np.log(2.0) * total) + self.fixed_total
         #: Whether no direction has been computed yet, and whether the vector is a warm start.
@@ -284,25 +305,32 @@ class _NewtonState(SolverState):
         return (self.primal - self.bound) / scale if scale > 0.0 else 0.0
 
     def request(self) -> PassRequest:
-        new = self.vector + self.step_guess * self.direction
-        vectors = np.stack([self.vector, self.direction, new])
-        steps = np.zeros(0) if self.first else np.append(STEPS, self.step_guess)
-        return PassRequest(self.predictor, vectors, self.mu, self.next_mu, steps, self.in_float64)
+        vectors, step = np.stack([self.vector, self.direction]), self.step_guess
+        steps = np.zeros(0) if self.first else np.append(STEPS, step)
+        mus = self.mu, self.next_mu
+        return PassRequest(self.predictor, vectors, step, *mus, steps, self.in_float64)
+
+    def _objectives(self, values: Array) -> Array:
+        """Return F_μ at all step sizes of a request from the values of its pass."""
+        squares = [self.value(self.vector + step * self.direction) for step in self.request().steps]
+        return np.asarray(values + squares)
+
+    def search(self, values: Array) -> None:
+        """Set the step size to the best one of a pass without a matrix."""
+        best = float(self.request().steps[np.argmin(self._objectives(values))])
+        self.step_guess = best or self.step_guess
 
     def update(
         self, sums: Array, values: Array, combinations: Array, matrix: Array | None = None
     ) -> None:
         """Certify the new point by the sums of a pass; accept the guessed step or correct it."""
         first, request = self.first, self.request()
-        new = request.vectors[2]
         self._certify(request, sums, combinations)
         if self.warm and self._corrects_start():
             return
         best, self.first = self.step_guess, False
         if not first:
-            values = values + [
-                self.value(self.vector + step * self.direction) for step in request.steps
-            ]
+            values = self._objectives(values)
             start, lowest = float(values[0]), int(np.argmin(values))
             best = float(STEPS[lowest]) if lowest < len(STEPS) else self.step_guess
             if start - values[-1] < GOOD_SHARE * (start - values[lowest]) - 1e-13 * abs(start):
@@ -310,7 +338,7 @@ class _NewtonState(SolverState):
                     self.direction, best = STEPS[-1] * self.direction, 1.0
                 self.step_guess = best
                 return
-        self.vector = new
+        self.vector = request.point
         self._plan_step(combinations, matrix, best, first)
 
     def _plan_step(self, combined: Array, matrix: Array | None, best: float, first: bool) -> None:
@@ -347,16 +375,17 @@ class _NewtonState(SolverState):
     def _certify(self, request: PassRequest, sums: Array, combinations: Array) -> None:
         """Keep the best objective and the best bound, even if they belong to different points."""
         before = self.relative if self.history else np.inf
-        primal = self.value(request.vectors[2]) + float(sums[LOSS]) + self.fixed_total
+        primal = self.value(request.point) + float(sums[LOSS]) + self.fixed_total
         if primal < self.primal:
-            self.primal, self.best = primal, request.vectors[2]
+            self.primal, self.best = primal, request.point
         lines = 2 if self.free else 1
         for place, start in ((1, NEW), (1 + lines, TANGENT)):
             weights, terms = sums[start : start + 2], sums[start + 2 : start + 4]
             bound, factors = self._bound(weights, terms, combinations[place : place + lines])
             if bound > self.bound:
                 again = replace(request, steps=request.steps[:0])
-                self.bound, self.dual = bound, PassDual(again, start == TANGENT, factors)
+                total = float(factors @ terms)
+                self.bound, self.dual = bound, PassDual(again, start == TANGENT, factors, total)
         self.record(before)
         self.in_float64 |= len(self.history) > FLOAT32_PASSES or self.stalled_passes > 2
 
@@ -437,23 +466,34 @@ def _sum_up(
     values: Array,
 ) -> Array:
     labels, bounds = request.predictor.labels_and_bounds(block.own)
-    # One predictor at a time: in a product with others it may be rounded differently.
-    scores = block.products(request.vectors, rows)
+    # One vector at a time: in a product with others it may be rounded differently.
+    scores = np.stack([block.scores(rows, vector) for vector in request.vectors])
     scratch = np.empty((SCRATCH_LINES, block.count))
     out = np.empty((FIRST + 2 * sides, block.count))
-    given = labels, bounds, scores, request.mu, request.next_mu, request.steps
+    given = labels, bounds, scores, request.step, request.mu, request.next_mu, request.steps
     sum_rows = newton_rows.sum_hinge if linear_dual else newton_rows.sum_logistic
     with announced("newton-hinge" if linear_dual else "newton-logistic"):
         sum_rows(*given, sides, scratch, out, sums, values)
     return out
 
 
-def _coefficients(
-    block: Block, rows: Array | None, linear_dual: bool, target: Target, dual: PassDual
-) -> Array:
+def _with_dual(
+    blocks: LabelledBlocks, linear_dual: bool, target: Target, found: Optimum
+) -> Optimum:
+    solved = with_dual(blocks, target, found, partial(_coefficients, linear_dual))
+    origin: Any = found.dual
+    if linear_dual or origin is None or (origin.factors == 1.0).all():
+        return solved
+    # The bound of balanced coefficients follows from d(f a) >= f d(a): return G(a) itself.
+    bounds = target.bounds
+    share = np.divide(solved.dual, bounds, out=np.zeros(len(bounds)), where=bounds > 0.0)
+    terms = float(bounds @ (entr(share) + entr(1.0 - share)))
+    return replace(solved, bound=solved.bound + terms - origin.terms)
+
+
+def _coefficients(linear_dual: bool, block: Block, labels: Array, _: Array, dual: Any) -> Array:
     """Return the dual coefficients a of a block's rows."""
     sums, values = np.zeros(SUMS), np.zeros(len(dual.request.steps))
-    out = _sum_up(block, rows, linear_dual, dual.request, 1, sums, values)
-    labels, _ = target.labels_and_bounds(block.own)
+    out = _sum_up(block, block.whole(), linear_dual, dual.request, 1, sums, values)
     line = FIRST + (1 if dual.tangent else 0)
     return np.asarray(np.abs(out[line]) * np.where(labels > 0.0, *dual.factors))

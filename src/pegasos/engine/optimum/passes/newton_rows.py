@@ -101,6 +101,7 @@ def sum_hinge(
     labels: Array,
     bounds: Array,
     scores: Array,
+    step: float,
     mu: float,
     next_mu: float,
     steps: Array,
@@ -112,8 +113,8 @@ def sum_hinge(
 ) -> None:
     """Compute `out`, `sums` and `values` of one block for the barrier form of the hinge loss.
 
-    `scores` are those of the vector, the direction and the new point, at which everything is
-    computed for μ = next_mu. The tangent is a after a full Newton step to first order: for it
+    `scores` are those of the vector and the direction. Everything is computed after a step of size
+    `step`, for μ = next_mu. The tangent is a after a full Newton step to first order: for it
     Σ a y x is the vector itself, and the gap is smaller by orders of magnitude.
     values[k] += Σ (C ξ - μ log(s + ξ)) at step size steps[k].
     """
@@ -125,7 +126,8 @@ def sum_hinge(
             continue
         side = 0 if y > 0.0 else 1
         line = FIRST + (side if sides == 2 else 0)
-        margin, change, ahead = y * scores[0, i], y * scores[1, i], y * scores[2, i]
+        margin, change = y * scores[0, i], y * scores[1, i]
+        ahead = margin + step * change
         a, t, s, xi = central_point(margin, bound, mu)
         a = min(max(a + ((next_mu - mu) * (t - a) - change * a * t) / (s * t + xi * a), 0.0), bound)
         sums[TANGENT + side] += a
@@ -153,6 +155,7 @@ def sum_logistic(
     labels: Array,
     bounds: Array,
     scores: Array,
+    step: float,
     mu: float,
     next_mu: float,
     steps: Array,
@@ -171,7 +174,8 @@ def sum_logistic(
             continue
         side = 0 if y > 0.0 else 1
         line = FIRST + (side if sides == 2 else 0)
-        margin, change, ahead = y * scores[0, i], y * scores[1, i], y * scores[2, i]
+        margin, change = y * scores[0, i], y * scores[1, i]
+        ahead = margin + step * change
         share = sigmoid(-margin)
         a = bound * min(max(share - share * sigmoid(margin) * change, 0.0), 1.0)
         sums[TANGENT + side] += a

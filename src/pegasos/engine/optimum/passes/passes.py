@@ -13,7 +13,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
-from scipy.special import entr
 
 from pegasos.engine.optimum.problem import FixedRows, Intercept, Optimum, Target
 from pegasos.engine.rows.blocks import THIN_ROWS, Block, Part, RowBlocks, is_thin, sample_of
@@ -255,46 +254,20 @@ def with_bias(optimum: Optimum, intercept: Intercept) -> Array:
 
 
 def with_dual(
-    blocks: LabelledBlocks,
-    linear_dual: bool,
-    target: Target,
-    found: Optimum,
-    intercept: Intercept,
-    coefficients: Callable[..., Array],
+    blocks: LabelledBlocks, target: Target, found: Optimum, coefficients: Callable[..., Array]
 ) -> Optimum:
-    """Return the optimum with its dual coefficients, and with F and G of exactly this pair.
+    """Return the optimum with its dual coefficients.
 
-    coefficients(block, rows, linear_dual, target, found.dual) returns those of a block.
+    coefficients(block, labels, bounds, found.dual) returns those of a block, except for rounding.
     """
     dual = np.zeros(len(target.labels))
-    if found.dual is None:
-        return replace(found, dual=dual)
-    vector = with_bias(found, intercept)
-    diagonal = np.ones(len(vector))
-    if intercept is Intercept.FREE:
-        diagonal[-1] = 0.0
 
     def work(block: Block) -> Part:
-        rows = block.whole()
         labels, bounds = target.labels_and_bounds(block.own)
-        a = np.clip(coefficients(block, rows, linear_dual, target, found.dual), 0.0, bounds)
-        dual[block.own[0]] = a
-        margins = labels * block.scores(rows, vector)
-        if linear_dual:
-            loss, terms = bounds @ np.maximum(0.0, 1.0 - margins), a.sum()
-        else:
-            share = np.divide(a, bounds, out=np.zeros_like(a), where=bounds > 0.0)
-            loss = bounds @ np.logaddexp(0.0, -margins)
-            terms = bounds @ (entr(share) + entr(1.0 - share))
-        combined = np.empty((1, len(vector)))
-        block.combine(rows, (labels * a)[None], combined)
-        return Part((np.array([loss, terms]), combined))
+        a = coefficients(block, labels, bounds, found.dual)
+        dual[block.own[0]] = np.clip(a, 0.0, bounds)
+        return Part(())
 
-    (loss, terms), [combined] = blocks.map_sum(work).sums
-    primal, bound = 0.5 * float(diagonal * vector @ vector) + loss, float(terms)
-    if target.fixed is not None:
-        primal += target.fixed.total - float(target.fixed.vector @ vector)
-        bound, combined = bound + target.fixed.total, combined + target.fixed.vector
-    bound -= 0.5 * float(diagonal * combined @ combined)
-    history = (*found.history, (float(primal), float(bound)))
-    return replace(found, dual=dual, primal=float(primal), bound=float(bound), history=history)
+    if found.dual is not None:
+        blocks.map_sum(work)
+    return replace(found, dual=dual)
