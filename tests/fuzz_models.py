@@ -60,8 +60,8 @@ NASTY = [
     "Pipeline", "Pegasos", "SDCA", "Perceptron", "OneHotEncoder", "DropOutliers", "gaussian",
     "precomputed", "os.system", "builtins.eval",
     "__class__", "a\x00b\x1b[31m", "\u202e", [], {}, [0], [1, 2], [[]], {"float": "nan"}, {"float": "inf"}, {"tuple": []},
-    {"pairs": [[1, 2]]}, {"dtype": "int64"}, {"kernel": "linear", "params": {}},
-    {"kernel": "polynomial", "params": {"degree": 10**9}},
+    {"pairs": [[1, 2]]}, {"dtype": "int64"}, {"Linear": {}},
+    {"Polynomial": {"degree": 10**9}}, {"array": "rows"}, {"text": ["a"]}, {"objects": [1, "a"]}, {"csr_matrix": {}},
 ]  # fmt: skip
 #: Replacements of floats and of integers.
 ODD_NUMBERS = [

@@ -32,6 +32,15 @@ def together(header: Any, head: Any, data: bytes) -> bytes:
     return signed(struct.pack("<Q", len(text)) + text + data)
 
 
+def fields(model: dict[str, Any], *steps: int) -> dict[str, Any]:
+    """Return the values of an estimator in a description, or of a step within pipelines."""
+    (found,) = model.values()
+    for step in steps:
+        (found,) = found["steps"]["pairs"][step][1].values()
+    assert isinstance(found, dict)
+    return found
+
+
 def signed(content: bytes) -> bytes:
     """Return the file with the checksum of its content."""
     begin = content.index(b'"pegasos":"') + len(b'"pegasos":"')
@@ -90,10 +99,15 @@ def hostile(files: list[bytes], marker: str) -> Iterator[tuple[str, bytes]]:
         yield f"nesting {depth}", _framed(b'{"a":' + b"[" * depth + b"]" * depth + b"}")
         yield f"nested description {depth}", together(header, "[" * depth + "]" * depth, data)
         yield f"nested objects {depth}", together(header, '{"a":' * depth + "1" + "}" * depth, data)
-    node: Any = {"type": "Normalizer", "params": {}, "state": {"n_features": 2, "names": None}}
-    for _ in range(200):
-        node = {"type": "Pipeline", "params": {}, "state": {"steps": [["a", node]]}}
-    yield "pipelines in pipelines", together(header, {**head, "model": node}, data)
+    node = '{"Normalizer":{"n_features_in_":2,"feature_names_in_":null}}'
+    for depth in (3, 15, 50, 150):
+        begin, end = '{"Pipeline":{"steps":{"pairs":[["a",', "]]}}}"
+        text = json.dumps({**head, "model": "HERE"})
+        inner = begin * depth + node + end * depth
+        yield (
+            f"{depth} pipelines in each other",
+            together(header, text.replace('"HERE"', inner), data),
+        )
     yield "keys", _framed(("{" + ",".join(f'"k{i}":0' for i in range(1_300_000)) + "}").encode())
     yield "lists", _framed(b'{"a":[' + b"[]," * 5_000_000 + b"[]]}")
     yield "lists within", together({}, "[" + "{}," * 5_000_000 + "{}]", b"")
@@ -165,7 +179,7 @@ def hostile(files: list[bytes], marker: str) -> Iterator[tuple[str, bytes]]:
 def hostile_trees(files: list[bytes]) -> Iterator[tuple[str, bytes]]:
     """Yield valid files whose trees need too much memory or time."""
     header, head, data = apart(files[5])  # scaler, polynomial, scaler, outliers
-    steps = head["model"]["state"]["steps"]
+    steps = fields(head["model"])["steps"]["pairs"]
     for degree in (
         0,
         3,
@@ -181,21 +195,19 @@ def hostile_trees(files: list[bytes]) -> Iterator[tuple[str, bytes]]:
     ):
         for only in (False, True):
             changed = copy.deepcopy(head)
-            changed["model"]["state"]["steps"][1][1]["params"].update(
-                degree=degree, interaction_only=only
-            )
+            fields(changed["model"], 1).update(degree=degree, interaction_only=only)
             yield f"degree {degree} {only}", together(header, changed, data)
     for width in (0, 1, 5, 10**6, 2**31, 2**40, 2**63 - 1):
         for step in (0, 1, 2, 3):
             changed = copy.deepcopy(head)
-            changed["model"]["state"]["steps"][step][1]["state"]["n_features"] = width
+            fields(changed["model"], step)["n_features_in_"] = width
             yield f"width {width} of step {step}", together(header, changed, data)
     header, head, data = apart(
         files[4]
     )  # a ColumnTransformer: its width is tied to nothing but its lists of columns
     for width in (5, 10**6, 2**21, 2**21 + 1, 2**31):
         changed = copy.deepcopy(head)
-        changed["model"]["state"]["steps"][0][1]["state"]["n_features"] = width
+        fields(changed["model"], 0)["n_features_in_"] = width
         yield f"columns of {width}", together(header, changed, data)
     header, head, data = apart(
         files[0]
@@ -206,12 +218,12 @@ def hostile_trees(files: list[bytes]) -> Iterator[tuple[str, bytes]]:
         "." * 200_000,
         "1e" + "9" * 200_000 + "scale",
     ):
-        for place in ("params", "state"):
+        for place in ("kernel", "kernel_"):
             changed = copy.deepcopy(head)
-            changed["model"][place]["kernel"] = {"kernel": "gaussian", "params": {"variance": text}}
+            fields(changed["model"])[place] = {"Gaussian": {"variance": text}}
             yield f"width {text[:5]!r} in {place}", together(header, changed, data)
     changed = copy.deepcopy(head)
-    changed["model"]["params"]["loss"] = "x" * 10**6
+    fields(changed["model"])["loss"] = "x" * 10**6
     yield "a loss without end", together(header, changed, data)
     header, head, data = apart(files[5])
     for name in (
@@ -223,18 +235,18 @@ def hostile_trees(files: list[bytes]) -> Iterator[tuple[str, bytes]]:
         "",
     ):
         changed = copy.deepcopy(head)
-        changed["model"]["state"]["steps"][0][1]["type"] = name
+        fields(changed["model"])["steps"]["pairs"][0][1] = {name: fields(head["model"], 0)}
         yield f"type {name}", together(header, changed, data)
     for name in ("a\x00b", "\x1b[2J", "x" * 1_000_000, "a__b", "../../etc/passwd", steps[1][0]):
         changed = copy.deepcopy(head)
-        changed["model"]["state"]["steps"][0][0] = name
+        fields(changed["model"])["steps"]["pairs"][0][0] = name
         yield f"step named {name[:10]!r}", together(header, changed, data)
     header, head, data = apart(
         files[3]
     )  # precomputed: the width is tied to nothing but the number of training rows
     for width in (5, 10**6, 2**31 - 1, 2**31):
         changed = copy.deepcopy(head)
-        changed["model"]["state"].update(n_features=width, _m=width)
+        fields(changed["model"]).update(n_features_in_=width, _m=width)
         yield f"precomputed {width}", together(header, changed, data)
     header, head, data = apart(files[1])
     for values in (
@@ -245,11 +257,23 @@ def hostile_trees(files: list[bytes]) -> Iterator[tuple[str, bytes]]:
         [2, 1, 0],
     ):
         changed = copy.deepcopy(head)
-        changed["model"]["state"]["classes"] = {
-            "dtype": "str" if isinstance(values[0], str) else "int64",
-            "values": values,
+        for kind in ("text", "objects", "tuple"):
+            fields(changed["model"])["classes_"] = {kind: values}
+            yield f"classes {kind} {str(values)[:20]}", together(header, changed, data)
+    header, head, data = apart(files[5])
+    for count in (2, 100, 3000):
+        changed = copy.deepcopy(head)
+        words = {"text": ["x" * 1500, *map(str, range(1500))]}
+        fields(changed["model"])["steps"]["pairs"][0][1] = {
+            "OneHotEncoder": {"categories_": [words] * count, "n_features_in_": count}
         }
-        yield f"classes {str(values)[:20]}", together(header, changed, data)
+        yield f"{count} columns with many long categories", together(header, changed, data)
+    header, head, data = apart(files[2])
+    (array,) = (name for name in header if name.endswith("support_vectors_/data"))
+    for count in (2, 10_000):
+        changed = copy.deepcopy(head)
+        fields(changed["model"])["checkpoints"] = [{"array": array}] * count
+        yield f"an array that is used {count} times", together(header, changed, data)
 
 
 def _framed(text: bytes) -> bytes:

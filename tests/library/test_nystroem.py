@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import reference
 from command_line import call, fine
-from hostile_models import apart, together
+from hostile_models import apart, fields, together
 from pegasos import SDCA, Nystroem, SweepCV, full_kernel_bound
 from pegasos.engine.kernels import landmarks as choosing
 from pegasos.engine.rows.features import MappedRows
@@ -275,28 +275,21 @@ def test_model_files_give_the_same_scores(form: Any, dtype: str, tmp_path: Path)
     np.testing.assert_array_equal(refitted.landmark_indices_, model[0].landmark_indices_)
 
 
-def _step(head: Any) -> Any:
-    return head["model"]["state"]["steps"][0][1]
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda step: step["params"].update(landmarks=0), "landmarks must be a whole number"),
-        (lambda step: step["params"].update(selection="all"), "selection must be one of"),
-        (lambda step: step["params"].update(dtype="float64"), "landmarks_"),
-        (lambda step: step["params"].update(kernel="precomputed"), "kernel"),
+        (lambda step: step.update(landmarks=0), "landmarks must be a whole number"),
+        (lambda step: step.update(selection="all"), "selection must be one of"),
+        (lambda step: step.update(dtype="float64"), "landmarks_"),
+        (lambda step: step.update(kernel="precomputed"), "kernel"),
+        (lambda step: step.update(kernel="linear"), "kernel_=Gaussian.* is not possible"),
+        (lambda step: step.update(kernel_="precomputed"), "kernel_='precomputed' is not possible"),
         (
-            lambda step: step["params"].update(kernel="linear"),
-            "kernel_ is not the kernel that the settings name",
+            lambda step: step.update(landmarks_={"csr_matrix": {"data": step["landmarks_"]}}),
+            "cannot be put together",
         ),
         (
-            lambda step: step["state"].update(kernel="precomputed"),
-            "kernel_ is not the kernel that the settings name",
-        ),
-        (lambda step: step["state"].update(rows="csr_matrix"), "landmarks_.data"),
-        (
-            lambda step: step["state"].update(n_features=5),
+            lambda step: step.update(n_features_in_=5),
             r"has the shape \(9, 4\) instead of \(9, 5\)",
         ),
     ],
@@ -309,7 +302,7 @@ def test_headers_that_lie(change: Any, message: str, tmp_path: Path) -> None:
     )
     header, head, arrays = apart((tmp_path / "a.model").read_bytes())
     changed = copy.deepcopy(head)
-    change(_step(changed))
+    change(fields(changed["model"], 0))
     (tmp_path / "a.model").write_bytes(together(header, changed, arrays))
     with pytest.raises(BadModel, match=message):
         load(tmp_path / "a.model")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from sklearn.preprocessing import (
 
 import pegasos
 from command_line import call, fine, numbers, written
-from hostile_models import apart, together
+from hostile_models import apart, fields, together
 from pegasos import SDCA, Nystroem, Pegasos, Perceptron
 from pegasos.kernels import Gaussian, Polynomial
 from pegasos.learners.calibration import ISOTONIC, SIGMOID, Calibration, fit_calibration
@@ -50,9 +49,9 @@ def saved(model: Any, path: Path) -> tuple[dict[str, Any], dict[str, Any], bytes
 
 
 def with_number(path: Path, model: Any, array: str, value: float, place: int = 0) -> Path:
-    """Return the model's file with one number of an array changed."""
+    """Return the model's file with one number of an array changed, of a step or the model."""
     header, head, data = saved(model, path)
-    entry = header[array]
+    (entry,) = (header[name] for name in header if name.endswith(array))
     dtype = {"F64": "<f8", "F32": "<f4"}[entry["dtype"]]
     begin = entry["data_offsets"][0] + place * np.dtype(dtype).itemsize
     damaged = bytearray(data)
@@ -68,28 +67,27 @@ SCALED = {
 }
 LANDMARKS = make_pipeline(Nystroem("gaussian", 6, random_state=0), SDCA(random_state=0))
 CASES = [
-    (LINEAR, "model/coef_", 1e308, "its scores are not finite for rows of the size"),
-    (LINEAR, "model/coef_", np.nan, "not finite"),
+    (LINEAR, "/coef_", 1e308, "its scores are not finite for rows of the size"),
+    (LINEAR, "/coef_", np.nan, "not finite"),
     (
         Pegasos(kernel=Polynomial(3), n_iter=50, random_state=0),
-        "model/support_vectors_",
+        "/support_vectors_",
         1e300,
         "are not finite for rows of the size",
     ),
-    (SCALED[StandardScaler], "model/0/scale_", 0.0, "a scale is zero or negative"),
-    (SCALED[StandardScaler], "model/0/mean_", np.nan, "numbers that are not finite"),
-    (SCALED[MinMaxScaler], "model/0/scale_", -1.0, "a scale is zero or negative"),
-    (SCALED[MinMaxScaler], "model/0/min_", np.inf, "numbers that are not finite"),
-    (SCALED[MaxAbsScaler], "model/0/scale_", 0.0, "a scale is zero or negative"),
-    (SCALED[RobustScaler], "model/0/scale_", np.inf, "numbers that are not finite"),
+    (SCALED[StandardScaler], "/scale_", 0.0, "numbers that are not finite"),
+    (SCALED[StandardScaler], "/mean_", np.nan, "numbers that are not finite"),
+    (SCALED[MinMaxScaler], "/min_", np.inf, "numbers that are not finite"),
+    (SCALED[MaxAbsScaler], "/scale_", 0.0, "numbers that are not finite"),
+    (SCALED[RobustScaler], "/scale_", 0.0, "numbers that are not finite"),
 ]
 #: Numbers that give no finite score: reported when the file is loaded, or at the first row.
 HUGE_SCORES = [
-    (SCALED[StandardScaler], "model/0/scale_", 1e-320),
-    (SCALED[MinMaxScaler], "model/0/scale_", 1e308),
-    (SCALED[MaxAbsScaler], "model/0/scale_", 1e-320),
-    (SCALED[RobustScaler], "model/0/scale_", 1e-320),
-    (LANDMARKS, "model/0/weights_", 1e308),
+    (SCALED[StandardScaler], "/scale_", 1e-320),
+    (SCALED[MinMaxScaler], "/scale_", 1e308),
+    (SCALED[MaxAbsScaler], "/scale_", 1e-320),
+    (SCALED[RobustScaler], "/scale_", 1e-320),
+    (LANDMARKS, "/weights_", 1e308),
 ]
 
 
@@ -126,9 +124,9 @@ def calibrated(kind: str, classes: int) -> Any:
 @pytest.mark.parametrize(
     ("kind", "place", "value", "words"),
     [
-        (SIGMOID, 0, np.nan, "calibration_0 holds numbers that are not finite"),
-        (SIGMOID, 1, np.inf, "calibration_0 holds numbers that are not finite"),
-        (ISOTONIC, 0, np.nan, "calibration_0 holds numbers that are not finite"),
+        (SIGMOID, 0, np.nan, "its calibration holds numbers that are not finite"),
+        (SIGMOID, 1, np.inf, "its calibration holds numbers that are not finite"),
+        (ISOTONIC, 0, np.nan, "its calibration holds numbers that are not finite"),
         (
             ISOTONIC,
             1,
@@ -148,30 +146,32 @@ def test_calibrations_that_no_search_has_left(
     kind: str, place: int, value: float, words: str, classes: int, tmp_path: Path
 ) -> None:
     with_number(
-        tmp_path / "my.model", calibrated(kind, classes), "model/calibration_0", value, place
+        tmp_path / "my.model", calibrated(kind, classes), "/calibration_/columns/0", value, place
     )
     with pytest.raises(BadModel, match=words):
         pegasos.load(tmp_path / "my.model")
 
 
 @pytest.mark.parametrize(
-    ("classes", "name", "value", "words"),
+    ("classes", "calibration", "state", "words"),
     [
-        (3, "calibration_power", 1e308, "calibration_power=1e.308 is not possible"),
-        (3, "calibration_power", 5e-324, "calibration_power=5e-324 is not possible"),
-        (3, "calibration_power", {"float": "nan"}, "calibration_power=nan is not possible"),
-        (3, "calibration", "own", "calibration='own' is not possible"),
-        (3, "calibration", "isotonic", "instead of .any, 2."),
-        (3, "threshold", 0.5, r"unknown entries \(\['threshold'\]\)"),
-        (2, "threshold", {"float": "inf"}, "threshold=inf is not possible"),
-        (2, "threshold", True, "threshold=True is not possible"),
+        (3, {"power": 1e308}, {}, "its calibration is not possible"),
+        (3, {"power": 5e-324}, {}, "its calibration is not possible"),
+        (3, {"power": {"float": "nan"}}, {}, "its calibration is not possible"),
+        (3, {"kind": "own"}, {}, "its calibration is not possible"),
+        (3, {"kind": ["own"]}, {}, "its calibration is not possible"),
+        (3, {"columns": {"tuple": []}}, {}, "its calibration is not possible"),
+        (3, {"kind": "isotonic"}, {}, "instead of .any, 2."),
+        (2, {}, {"threshold_": {"float": "inf"}}, "threshold_=inf is not possible"),
+        (2, {}, {"threshold_": True}, "threshold_=True is not possible"),
     ],
 )
 def test_decisions_that_no_search_has_left(
-    classes: int, name: str, value: Any, words: str, tmp_path: Path
+    classes: int, calibration: Any, state: Any, words: str, tmp_path: Path
 ) -> None:
     header, head, data = saved(calibrated(SIGMOID, classes), tmp_path / "my.model")
-    head["model"]["state"][name] = value
+    fields(head["model"]).update(state)
+    fields(head["model"])["calibration_"]["Calibration"].update(calibration)
     (tmp_path / "my.model").write_bytes(together(header, head, data))
     with pytest.raises(BadModel, match=words):
         pegasos.load(tmp_path / "my.model")
@@ -179,7 +179,7 @@ def test_decisions_that_no_search_has_left(
 
 def test_a_length_of_learning_that_no_fit_has(tmp_path: Path) -> None:
     header, head, data = saved(Pegasos(epochs=2, random_state=0).fit(X, Y), tmp_path / "my.model")
-    head["model"]["params"]["epochs"] = 1e150
+    fields(head["model"])["epochs"] = 1e150
     (tmp_path / "my.model").write_bytes(together(header, head, data))
     for command in ("show", "report"):
         answer = call(command, tmp_path / "my.model")
@@ -211,8 +211,8 @@ def test_kernels_that_are_not_finite_for_rows_of_training(
     header, head, data = saved(
         Pegasos(kernel=Polynomial(3), n_iter=50, random_state=0).fit(X, Y), tmp_path / "my.model"
     )
-    for part in ("params", "state"):
-        head["model"][part]["kernel"] = {"kernel": "polynomial", "params": copy.deepcopy(params)}
+    for name in ("kernel", "kernel_"):
+        fields(head["model"])[name] = {"Polynomial": params}
     (tmp_path / "my.model").write_bytes(together(header, head, data))
     with pytest.raises(
         BadModel, match=r"values of its kernel Polynomial.* are not finite for rows of the size"

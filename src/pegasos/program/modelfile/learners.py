@@ -1,31 +1,52 @@
-"""Parts with kernels: the learners with the record of their training, and Nystroem."""
+"""Learners with the record of their training, Nystroem, and the values of both."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any, get_type_hints
 
 import numpy as np
-from scipy import sparse
 
 from pegasos.engine.kernels.base import Kernel
-from pegasos.engine.kernels.standard import ALIASES, KERNELS, as_kernel
-from pegasos.engine.optimum.history import empty_history
+from pegasos.engine.kernels.distances import squared_norms
+from pegasos.engine.kernels.standard import KERNELS, as_kernel
 from pegasos.engine.rows.plan import Plan
 from pegasos.learners.calibration import ISOTONIC, POWERS, SIGMOID, Calibration
 from pegasos.learners.catalogue import DECLARATIONS, learner_class
 from pegasos.learners.task import PRECOMPUTED, is_precomputed
 from pegasos.nystroem import Nystroem
-from pegasos.program.modelfile import checks
-from pegasos.program.modelfile.checks import Check, count, either, nothing, one_of, scalar
-from pegasos.program.modelfile.container import FLOATS, NUMBERS, WHOLES
-from pegasos.program.modelfile.tree import MOST_FEATURES, Built, Draft, Node, Part, register
-from pegasos.program.modelfile.values import decode_labels, encode_labels, strings
+from pegasos.program.errors import short
+from pegasos.program.modelfile.parts import (
+    FLOATS,
+    LEARNER,
+    MOST_FEATURES,
+    NUMBERS,
+    Built,
+    Check,
+    Fields,
+    Part,
+    count,
+    is_array,
+    list_of,
+    number,
+    of_type,
+    optional,
+)
+from pegasos.program.modelfile.values import Record, is_scalar, register, strings
 
 Array = np.ndarray[Any, Any]
 
-_SPARSE: dict[str, Any] = {"csr_matrix": sparse.csr_matrix, "csr_array": sparse.csr_array}
-_CSR = ("data", "indices", "indptr")
+
+_NOT_FINITE = "are not finite for rows of the size of the training rows"
+
+
+class KernelRecord(Record):
+    """A kernel, whose parameters are checked."""
+
+    def build(self, fields: dict[str, Any], place: str) -> Any:
+        """Return the kernel, or raise ValueError."""
+        kernel = self.cls(**fields)
+        kernel.resolve(np.zeros((1, 1)))
+        return kernel
 
 
 class NotKept:
@@ -43,240 +64,223 @@ class Learner(Part):
     """A learner, whose declaration lists the numbers and curves that its model file keeps."""
 
     @property
-    def numbers(self) -> dict[str, Check]:
-        """Checks of the fitted numbers, by name; gap_ is nan if it is unknown."""
-        declared = dict.fromkeys(self.cls.declaration.fitted_numbers, checks.of_type(int, float))
-        return _NUMBERS | declared
+    def _values(self) -> dict[str, Check]:
+        """Checks of the fitted values that are no arrays, by name."""
+        declared = self.cls.declaration.fitted_numbers
+        return _VALUES | {name: _NUMBERS[name] for name in declared}
 
-    def _describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
-        linear = "kernel_" not in vars(estimator)
-        state = {
-            name: draft.encode(getattr(estimator, name, None), name) for name in self.numbers
-        } | {
-            "classes": _encoded_classes(estimator.classes_, draft),
-            "plan": asdict(estimator.plan_),
-        }
-        for name in ("coef_",) if linear else ("dual_coef_", "support_"):
-            draft.keep(name, getattr(estimator, name))
-        draft.keep("intercept_", estimator.intercept_)
+    @property
+    def _curves(self) -> tuple[str, ...]:
         declaration = self.cls.declaration
-        names = (*declaration.fitted_arrays, declaration.fitted_course)
-        if estimator.checkpoints_:
-            names += ("_stage_vectors", "_stage_bias")
-        for name in filter(None, names):
-            draft.keep(name, getattr(estimator, name))
-        if estimator.threshold_:
-            state["threshold"] = draft.encode(float(estimator.threshold_), "threshold_")
-        if (calibration := estimator.calibration_) is not None:
-            state["calibration"] = calibration.kind
-            state["calibration_power"] = draft.encode(float(calibration.power), "calibration_")
-            for place, column in enumerate(calibration.columns):
-                draft.keep(f"calibration_{place}", column)
-        if not linear:
-            state["kernel"] = draft.encode(estimator.kernel_, "kernel_")
-            state["support"] = _keep_rows(draft, "support_vectors_", estimator.support_vectors_)
-        return state
+        return (*declaration.fitted_arrays, *filter(None, [declaration.fitted_course]))
 
-    def _build(self, node: Node, width: int | None) -> Built:
-        estimator = self.cls(**node.params)
-        estimator._check_parameters()
+    def _describe(self, estimator: Any, place: str) -> dict[str, Any]:
+        classes = estimator.classes_
+        if classes.dtype == object:
+            classes = strings(list(classes), f"{place}/classes_")
+        vectors = _LINEAR if hasattr(estimator, "coef_") else _KERNEL
+        names = (*self._values, *self._curves, *_ARRAYS, *vectors)
+        return {name: getattr(estimator, name, None) for name in names} | {"classes_": classes}
+
+    def _build(self, params: dict[str, Any], fields: Fields) -> Built:
+        estimator, width = _with_settings(self.cls, params, fields), fields.width
         _ = estimator._stop  # otherwise checked only by fit and by pages
-        for name, check in self.numbers.items():
-            setattr(estimator, name, node.take(name, check))
-        if "lam_" in self.numbers and not 0 < estimator.lam_ < np.inf:
-            raise node.bad("lam_ is not a number above 0")
-        estimator.classes_, estimator.plan_ = _classes(node), _plan(node)
+        for name, check in self._values.items():
+            setattr(estimator, name, fields.take(name, check))
+        estimator.classes_ = _classes(fields)
         columns = estimator.predictor_count(estimator.classes_)
-        estimator.intercept_ = node.array("intercept_", FLOATS, (columns,))
+        estimator.intercept_ = fields.array("intercept_", FLOATS, columns)
         if estimator.kernel is None:
-            estimator.coef_ = node.array("coef_", FLOATS, (columns, node.inputs))
-            length, estimator._saved = node.inputs, NotKept()
+            length, estimator._saved = width, NotKept()
+            estimator.coef_ = fields.array("coef_", FLOATS, columns, width)
         else:
-            _set_support(node, estimator, columns)
+            _set_support(fields, estimator, columns)
             length, estimator._saved = len(estimator.support_), None
         stages = len(estimator.checkpoints_)
-        for name, sides in (("_stage_vectors", (columns, length)), ("_stage_bias", (columns,))):
-            values = np.empty((0, *sides), dtype=estimator.intercept_.dtype)
-            if stages:
-                values = node.array(name, FLOATS, (stages, *sides))
-            setattr(estimator, name, values)
-        _set_curves(node, estimator)
-        estimator.calibration_, estimator.threshold_, estimator._mark = None, 0.0, None
-        if "threshold" in node.state and columns == 1:
-            estimator.threshold_ = node.take("threshold", checks.number)
-        if "calibration" in node.state:
-            pairs = estimator.has_pairs(estimator.classes_)
-            estimator.calibration_ = _calibration(node, columns, pairs)
-        return Built(estimator, node.inputs, None, learner=True)
+        for name, shape in (("_stage_vectors", (columns, length)), ("_stage_bias", (columns,))):
+            setattr(estimator, name, fields.array(name, FLOATS, stages, *shape))
+        for name in self._curves:
+            setattr(estimator, name, fields.take(name, _is_curve))
+        shapes: dict[str, Any] = dict.fromkeys(("objective_", "dual_objective_"), (columns,))
+        shapes[self.cls.declaration.fitted_course] = (None, 3)
+        for name in shapes.keys() & set(self._curves):
+            fields.check_shape(name, getattr(estimator, name), *shapes[name])
+        pairs, estimator._mark = estimator.has_pairs(estimator.classes_), None
+        estimator.calibration_ = _calibration(fields, columns, pairs)
+        _check_scores(estimator, fields)
+        return Built(estimator, width, LEARNER)
 
 
-def _encoded_classes(classes: Array, draft: Draft) -> dict[str, Any]:
-    """Return the encoded classes; an object array must hold text."""
-    what = f"{draft.place.words}: classes_"
-    return encode_labels(strings(list(classes), what) if classes.dtype == object else classes, what)
+def _with_settings(cls: Any, params: dict[str, Any], fields: Fields) -> Any:
+    """Return an unfitted estimator with checked parameters."""
+    for name, value in params.items():
+        is_possible = _SETTINGS.get(name, is_scalar)(value)
+        fields.require(is_possible, f"{name}={short(value)} is not possible")
+    estimator = cls(**params)
+    estimator._check_parameters()
+    return estimator
 
 
-def _classes(node: Node) -> Array:
-    classes = decode_labels(node.item("classes"), f"{node.place.words}: classes")
+def _is_curve(values: Any) -> bool:
+    return isinstance(values, np.ndarray) and values.dtype.type in NUMBERS and 1 <= values.ndim <= 2
+
+
+def _classes(fields: Fields) -> Array:
+    classes = fields.take("classes_", is_array)
     in_order = classes.dtype != object and bool((classes[:-1] < classes[1:]).all())
-    if len(classes) < 2 or not in_order:  # nan is below nothing
-        raise node.bad(
-            "it has fewer than two classes, or they are of mixed kinds, not finite or not in order"
-        )
-    return classes
+    fields.require(
+        len(classes) > 1 and classes.ndim == 1 and in_order,  # nan is below nothing
+        "it has fewer than two classes, or they are of mixed kinds, not finite or not in order",
+    )
+    checked: Array = classes
+    return checked
 
 
-def _plan(node: Node) -> Plan:
-    plan, kinds = node.item("plan"), get_type_hints(Plan)
-    if not isinstance(plan, dict) or {name: type(plan[name]) for name in plan} != kinds:
-        raise node.bad("the description of the plan is missing or damaged")
-    return Plan(**plan)
-
-
-def _kernel(node: Node, setting: Any) -> Kernel | str:
+def _kernel(fields: Fields, setting: Any) -> Any:
     """Return the fitted kernel, which must be of the class that the settings name."""
-    is_kernel = either(one_of(PRECOMPUTED), lambda value: isinstance(value, Kernel))
-    kernel: Kernel | str = node.take("kernel", is_kernel)
     named = setting if is_precomputed(setting) else as_kernel(setting)
-    if type(kernel) is not type(named) or (isinstance(kernel, Kernel) and kernel.relative):
-        raise node.bad(
-            "kernel_ is not the kernel that the settings name, or one of its numbers is missing"
-        )
-    return kernel
+
+    def is_resolved(kernel: Any) -> bool:
+        if isinstance(kernel, Kernel):
+            return type(kernel) is type(named) and not kernel.relative
+        return is_precomputed(kernel) and is_precomputed(setting)
+
+    return fields.take("kernel_", is_resolved)
 
 
-def _set_support(node: Node, estimator: Any, columns: int) -> None:
+def _set_support(fields: Fields, estimator: Any, columns: int) -> None:
     """Set the kernel, and indices, dual coefficients and rows of the support vectors."""
-    estimator.kernel_ = _kernel(node, estimator.kernel)
-    support = node.array("support_", ("I64",), (None,))
+    estimator.kernel_ = _kernel(fields, estimator.kernel)
+    estimator.support_ = support = fields.array("support_", (np.int64,), None)
     precomputed = estimator.kernel_ == PRECOMPUTED  # new rows have a column for each training row
-    below = min(estimator._m, node.inputs) if precomputed else estimator._m
-    if len(support) and (support.min() < 0 or support.max() >= below):
-        raise node.bad("the numbers of its support vectors are beyond its training rows")
-    estimator.support_ = support.astype(np.intp, copy=False)
-    estimator.dual_coef_ = node.array("dual_coef_", FLOATS, (columns, len(support)))
-    kind = "F64" if estimator.dual_coef_.dtype == np.float64 else "F32"
-    dense = 0 if precomputed else len(support)
-    estimator.support_vectors_ = _read_rows(
-        node, "support", "support_vectors_", kind, dense, len(support)
+    below = min(estimator._m, fields.width) if precomputed else estimator._m
+    is_inside = ((support >= 0) & (support < below)).all()
+    fields.require(is_inside, "the numbers of its support vectors are beyond its training rows")
+    estimator.dual_coef_ = fields.array("dual_coef_", FLOATS, columns, len(support))
+    count, kinds = 0 if precomputed else len(support), (estimator.dual_coef_.dtype.type,)
+    estimator.support_vectors_ = fields.array(
+        "support_vectors_", kinds, count, fields.width, or_csr=True
     )
 
 
-def _set_curves(node: Node, estimator: Any) -> None:
-    """Set objectives and curves of the training; old files are without `fitted_course`."""
-    declaration = estimator.declaration
-    for name in declaration.fitted_arrays:
-        setattr(estimator, name, node.array(name, NUMBERS, finite=False))
-    objectives = [vars(estimator).get(name) for name in ("objective_", "dual_objective_")]
-    if len({each.shape for each in objectives if each is not None}) > 1:
-        raise node.bad("its primal and dual objectives are not of the same predictors")
-    if (course := declaration.fitted_course) is not None:
-        values = empty_history()
-        if node.has_array(course):
-            values = node.array(course, ("F64",), (None, 3))
-        setattr(estimator, course, values)
-
-
-def _calibration(node: Node, columns: int, pairs: bool) -> Calibration:
+def _calibration(fields: Fields, columns: int, pairs: bool) -> Any:
     """Return the map to probabilities: sigmoids as slope and offset, isotonic steps as knots."""
-    kind = node.take("calibration", one_of(SIGMOID, ISOTONIC))
-    shape = (2,) if kind == SIGMOID else (None, 2)
-    parts = tuple(node.array(f"calibration_{place}", FLOATS, shape) for place in range(columns))
-    for part in parts if kind == ISOTONIC else ():
-        if not len(part) or part[:, 1].min() < 0 or part[:, 1].max() > 1:
-            raise node.bad("the knots of its calibration are not probabilities")
-    least, most = POWERS
-    power = node.take(
-        "calibration_power", lambda value: checks.number(value) and least <= value <= most
+    calibration = fields.take("calibration_", of_type(Calibration, type(None)))
+    if calibration is None:
+        return None
+    kind, parts, (least, most) = calibration.kind, calibration.columns, POWERS
+    fields.require(
+        kind in (SIGMOID, ISOTONIC)
+        and len(parts) == columns
+        and (number(calibration.power) and least <= calibration.power <= most)
+        and calibration.pairs is pairs,
+        "its calibration is not possible",
     )
-    return Calibration(kind, parts, power, pairs)
+    for part in parts:
+        fields.check_shape("calibration_", part, *((2,) if kind == SIGMOID else (None, 2)))
+        fields.require(np.isfinite(part).all(), "its calibration holds numbers that are not finite")
+        knots = part[:, 1] if kind == ISOTONIC else np.zeros(1)
+        are_probabilities = len(knots) and knots.min() >= 0 and knots.max() <= 1
+        fields.require(are_probabilities, "the knots of its calibration are not probabilities")
+    return calibration
 
 
 class Landmarks(Part):
     """Nystroem features: landmarks, the fitted kernel, and the weights of kernel values."""
 
-    def _describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
-        for name in ("landmark_indices_", "weights_", "eigenvalues_"):
-            draft.keep(name, getattr(estimator, name))
-        rows = _keep_rows(draft, "landmarks_", estimator.landmarks_)
-        return {"kernel": draft.encode(estimator.kernel_, "kernel_"), "rows": rows}
-
-    def _build(self, node: Node, width: int | None) -> Built:
-        estimator = Nystroem(**node.params)
-        estimator._check_parameters()
-        kernel = _kernel(node, estimator.kernel)
-        if not isinstance(kernel, Kernel):
-            raise node.bad("its kernel is not a kernel of rows")
-        estimator.kernel_ = kernel
-        estimator.weights_ = node.array("weights_", ("F64",), (None, None))
+    def _build(self, params: dict[str, Any], fields: Fields) -> Built:
+        estimator = _with_settings(Nystroem, params, fields)
+        estimator.kernel_ = kernel = _kernel(fields, estimator.kernel)
+        estimator.weights_ = fields.array("weights_", (np.float64,), None, None)
         landmarks, features = estimator.weights_.shape
-        if not 1 <= features <= landmarks:
-            raise node.bad(f"{landmarks} landmarks cannot give {features} features")
-        estimator.eigenvalues_ = node.array("eigenvalues_", ("F64",), (features,))
-        indices = node.array("landmark_indices_", ("I64",), (landmarks,))
-        estimator.landmark_indices_ = indices.astype(np.intp, copy=False)
-        kind = "F64" if estimator.dtype == "float64" else "F32"
-        estimator.landmarks_ = _read_rows(node, "rows", "landmarks_", kind, landmarks, landmarks)
-        return Built(estimator, node.inputs, features)
+        fields.require(1 <= features <= landmarks, "it has more features than landmarks, or none")
+        estimator.eigenvalues_ = fields.array("eigenvalues_", (np.float64,), features)
+        estimator.landmark_indices_ = fields.array("landmark_indices_", (np.int64,), landmarks)
+        kinds = (np.dtype(estimator.dtype).type,)
+        estimator.landmarks_ = fields.array(
+            "landmarks_", kinds, landmarks, fields.width, or_csr=True
+        )
+        _largest_value(kernel, estimator.landmarks_, 0.0, fields)
+        return Built(estimator, fields.width, features)
 
 
-def _keep_rows(draft: Draft, name: str, rows: Any) -> str:
-    """Keep dense or CSR rows, and return their form."""
-    if not sparse.issparse(rows):
-        draft.keep(name, rows)
-        return "dense"
-    for each in _CSR:
-        draft.keep(f"{name}.{each}", getattr(rows, each))
-    return "csr_array" if isinstance(rows, sparse.sparray) else "csr_matrix"
+def _check_scores(learner: Any, fields: Fields) -> None:
+    """Refuse a learner whose scores may overflow for rows no larger than the training rows.
+
+    Scores of linear models are bounded by |w·x| <= |w||x|, those of kernel models by the largest
+    |K(x, z)| of rows as long as the longest training row. Larger rows are reported when they are
+    predicted.
+    """
+    kernel, reach = vars(learner).get("kernel_"), learner._reach or 0.0
+    largest = np.sqrt(reach) if kernel is None else reach
+    if isinstance(kernel, Kernel):
+        largest = _largest_value(kernel, learner.support_vectors_, reach, fields)
+    for vectors, bias in (
+        (learner._vectors, learner.intercept_),
+        (learner._stage_vectors, learner._stage_bias),
+    ):
+        with np.errstate(all="ignore"):
+            wide = vectors.astype(np.float64)
+            sizes = np.linalg.norm(wide, 2 if kernel is None else 1, axis=-1)
+            scores = sizes * largest + np.abs(bias)
+        are_finite = (scores <= np.finfo(vectors.dtype).max).all()
+        fields.require(are_finite, f"its scores {_NOT_FINITE}")
 
 
-def _read_rows(node: Node, form_name: str, name: str, kind: str, dense: int, length: int) -> Any:
-    """Return rows that `_keep_rows` kept: `length` of them, or `dense` if they are not sparse."""
-    form, inputs = node.take(form_name, one_of("dense", *_SPARSE)), node.inputs
-    if form == "dense":
-        return node.array(name, (kind,), (dense, inputs))
-    data = node.array(f"{name}.data", (kind,), (None,))
-    indices = node.array(f"{name}.indices", WHOLES, data.shape)
-    indptr = node.array(f"{name}.indptr", WHOLES, (length + 1,))
-    rows = _SPARSE[form]((data, indices, indptr), shape=(length, inputs))
-    rows.check_format(full_check=True)  # compiled code would read beyond the arrays
-    return rows
+def _largest_value(kernel: Kernel, rows: Any, reach: float, fields: Fields) -> float:
+    """Return the largest finite |K(x, z)| of rows as long as these, or with x·x <= reach."""
+    reach = max(reach, float(squared_norms(rows).max(initial=0)))
+    distances = [0.0, 1.0, np.finfo(rows.dtype).max]  # have no limit
+    with np.errstate(all="ignore"):
+        values = np.array([-reach, reach] if kernel.measure == "inner" else distances, rows.dtype)
+        kernel.transform(values)
+        largest = float(np.abs(values).max())
+    fields.require(np.isfinite(largest), f"values of its kernel {kernel!r} {_NOT_FINITE}")
+    return largest
 
 
-#: Checks of the settings that `_check_parameters` does not check; others may be any scalar here.
+def _weights(value: Any) -> bool:
+    """Return whether a value maps classes to finite numbers."""
+    return type(value) is dict and all(map(is_scalar, value)) and all(map(number, value.values()))
+
+
+#: Checks of the settings that may be no scalars, or that `_check_parameters` does not check.
 _SETTINGS: dict[str, Check] = {
-    "kernel": either(
-        nothing, lambda value: isinstance(value, Kernel), one_of(PRECOMPUTED, *KERNELS, *ALIASES)
-    ),
-    "fit_intercept": either(checks.flag, one_of("free")),
-    "class_weight": either(nothing, one_of("balanced"), checks.weights(scalar)),
-    "checkpoints": either(nothing, checks.list_of(count)),
-    "random_state": either(nothing, count),
+    "kernel": lambda value: is_scalar(value) or isinstance(value, Kernel),
+    "fit_intercept": lambda value: type(value) is bool or value == "free",
+    "class_weight": lambda value: value in (None, "balanced") or _weights(value),
+    "checkpoints": optional(list_of(count)),
+    "random_state": optional(count),
 }
-#: Numbers of every fitted learner.
-_NUMBERS: dict[str, Check] = {
+#: Checks of the fitted values of every learner, and of those that its declaration may name.
+_VALUES: dict[str, Check] = {
     "n_iter_": count,
     "_m": lambda value: count(value) and value > 0,
-    "_constant": one_of(0.0, 1.0),
-    "_reach": either(nothing, lambda value: checks.number(value) and value >= 0),
-    "_seed": either(nothing, count),
-    "checkpoints_": checks.places(2**63),
+    "_constant": lambda value: type(value) is float and value in (0.0, 1.0),
+    "_reach": optional(lambda value: number(value) and value >= 0),
+    "_seed": optional(count),
+    "checkpoints_": list_of(count),
+    "threshold_": number,
+    "plan_": lambda value: (
+        type(value) is Plan
+        and {name: type(each) for name, each in vars(value).items()} == get_type_hints(Plan)
+    ),
 }
-
-
-def _settings(cls: Any, *left_out: str) -> dict[str, Check]:
-    names = (name for name in cls._get_param_names() if name not in left_out)
-    return {name: _SETTINGS.get(name, scalar) for name in names}
-
+_NUMBERS: dict[str, Check] = {
+    "lam_": lambda value: number(value) and value > 0,
+    "gap_": of_type(int, float),  # nan if it is unknown
+}
+_ARRAYS = ("intercept_", "_stage_vectors", "_stage_bias", "calibration_")
+_LINEAR, _KERNEL = ("coef_",), ("kernel_", "support_", "support_vectors_", "dual_coef_")
 
 register(
-    *(
-        Learner(cls, _settings(cls), most_features=MOST_FEATURES)
-        for cls in map(learner_class, DECLARATIONS)
-    ),
+    *map(KernelRecord, KERNELS.values()),
+    Record(Plan),
+    Record(Calibration),
+    *(Learner(learner_class(each), most_features=MOST_FEATURES) for each in DECLARATIONS),
     Landmarks(
         Nystroem,
-        _settings(Nystroem, "memory"),
+        attributes=("kernel_", "landmarks_", "landmark_indices_", "weights_", "eigenvalues_"),
         left_out=("memory",),
         most_features=MOST_FEATURES,
     ),

@@ -1,7 +1,7 @@
 """Saving and loading models.
 
 A model file is one safetensors file with a checksum (see `container`). Its header contains the
-version of the format, the versions of libraries, the tree of parts (see `tree`) and the card of the
+version of the format, the versions of libraries, the estimator (see `parts`) and the card of the
 caller as JSON; its arrays are the fitted parameters.
 """
 
@@ -23,18 +23,26 @@ from sklearn.utils.validation import check_is_fitted
 from pegasos.engine.runtime.memory import parse_bytes, total_bytes
 from pegasos.program.errors import BadModel, short
 from pegasos.program.files import replacing
-from pegasos.program.modelfile import composed, learners, transformers  # noqa: F401 - parts
-from pegasos.program.modelfile.checks import text
-from pegasos.program.modelfile.container import MOST_HEADER_BYTES, Container, write
-from pegasos.program.modelfile.tree import Draft, Place, build, describe
-from pegasos.program.modelfile.values import write as to_json
+from pegasos.program.modelfile import container, learners, transformers  # noqa: F401 - parts
+from pegasos.program.modelfile.parts import LEARNER, Built
+from pegasos.program.modelfile.values import Decoder, Encoder, parse, to_json
 
 Array = np.ndarray[Any, Any]
 
-#: 4: with a checksum; formats 2 and 3 had none, and 1 was never released.
-FORMAT = 4
-MOST_CARD_BYTES = 4 * 2**20
+#: Earlier formats were never released.
+FORMAT = 5
 _ROWS = "rows"
+_AGAIN = "fit the model again and save it"
+#: Errors of Python, NumPy and scikit-learn for values that no model has.
+_ERRORS = (
+    ValueError,
+    TypeError,
+    ArithmeticError,
+    LookupError,
+    AttributeError,
+    MemoryError,
+    RecursionError,
+)
 
 
 @dataclass(frozen=True)
@@ -119,42 +127,24 @@ def save(
     >>> loaded.predict([[2.0]]).tolist()
     ['b']
     """
-    draft = Draft()
-    _, tree = _described(estimator, draft)
+    encoder = Encoder()
+    model = encoder.encode(_checked(estimator), "model")
     if rows is not None:
-        rows = np.asarray(rows)
-        if rows.dtype != np.uint64 or rows.ndim != 1:
-            found = f"{rows.ndim}-D {rows.dtype}"
-            raise BadModel(f"rows must be a one-dimensional array of uint64, got {found}.")
-        draft.arrays[_ROWS] = np.sort(rows)
-    head = to_json(
-        {"format": FORMAT, "versions": _versions(), "model": tree, "card": _checked_card(card)}
-    )
-    if len(to_json(head)) > MOST_HEADER_BYTES - 2**20:  # the header quotes the text once more
-        raise BadModel(
-            "the names, categories and the card together are too large for a model file "
-            "(16 MB of text)."
+        encoder.arrays[_ROWS] = np.sort(rows)
+    try:
+        head = to_json(
+            {"format": FORMAT, "versions": _versions(), "model": model, "card": card or {}}
         )
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadModel(f"card cannot be written as JSON: {error!s:.200}.") from None
     with replacing(path) as unfinished:
-        size = write(unfinished, draft.arrays, head)
+        size = container.write(unfinished, encoder.arrays, head)
         try:  # an unreadable file must not replace a readable one
             _read(unfinished, max(size, 2**30))
         except BadModel as error:
             raise BadModel(
                 f"the model is not saved, since it could not be read again: {error}"
             ) from error
-
-
-def _checked_card(card: Any) -> dict[str, Any]:
-    if not isinstance(card, dict | None):
-        raise BadModel(f"card must be a dict, got {type(card).__name__}.")
-    try:
-        size = len(to_json(card))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise BadModel(f"card cannot be written as JSON: {error!s:.200}.") from None
-    if size > MOST_CARD_BYTES:
-        raise BadModel(f"card takes more than {MOST_CARD_BYTES:,} bytes as JSON; keep less in it.")
-    return card or {}
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -211,48 +201,36 @@ def read_model(path: str | os.PathLike[str], limit: int | float | str | None = N
 
 
 def _read(path: str | os.PathLike[str], limit: int) -> Model:
-    file = Container(path, limit)
-    head = _checked_head(file.head)
+    description, arrays = container.read(path, limit)
     try:
-        built = build(head["model"], Place(), file, None)
+        head = parse(description, limit)
+        _check_format(head["format"])
+        built = Decoder(arrays).decode(head["model"], "model")
+        if not isinstance(built, Built) or built.outputs != LEARNER:
+            raise BadModel("it does not end with a learner of pegasos, so it cannot predict.")
+        rows = arrays.get(_ROWS)
+        if rows is not None and (rows.dtype != np.uint64 or (rows[:-1] > rows[1:]).any()):
+            raise BadModel("its rows are not sorted 64-bit hashes.")
+        versions = {name: str(value) for name, value in head["versions"].items()}
+        return Model(built.estimator, built.inputs, dict(head["card"]), rows, FORMAT, versions)
     except BadModel:
         raise
-    except (
-        ValueError,
-        TypeError,
-        ArithmeticError,
-        LookupError,
-        AttributeError,
-        MemoryError,
-    ) as error:
+    except _ERRORS as error:
         reason = " ".join(str(error).split())[:200]
         raise BadModel(
-            f"its parts cannot be put together ({type(error).__name__}: {reason}). "
-            f"It was written with scikit-learn {short(head['versions'].get('scikit-learn'))}, "
-            f"this is {version('scikit-learn')}: fit the model again and save it."
+            f"its parts cannot be put together ({type(error).__name__}: {reason}). It is damaged, "
+            f"or was written with another scikit-learn than {version('scikit-learn')}: {_AGAIN}."
         ) from error
-    if not built.learner or built.inputs is None:
-        raise BadModel("it does not end with a learner of pegasos, so it cannot predict.")
-    rows = file.read(_ROWS, ("U64",), (None,)) if _ROWS in file else None
-    if rows is not None and (rows[:-1] > rows[1:]).any():
-        raise BadModel("its rows are not sorted: the file was not written by pegasos.")
-    return Model(built.estimator, built.inputs, head["card"], rows, FORMAT, head["versions"])
 
 
-def _checked_head(head: Any) -> dict[str, Any]:
-    """Return the description if its format is the current one and all of its entries exist."""
-    found = head.get("format") if isinstance(head, dict) else None
-    if type(found) is int and found > FORMAT:
-        newer = f"a newer pegasos (format {found}; this one reads {FORMAT})"
-        raise BadModel(f"the file was written by {newer}: upgrade pegasos.")
-    if found != FORMAT or set(head) != {"format", "versions", "model", "card"}:
-        raise BadModel("its header is not that of a model: the file was not written by pegasos.")
-    card, versions = head["card"], head["versions"]
-    if not (isinstance(card, dict) and isinstance(versions, dict)):
-        raise BadModel("its card or its versions are missing.")
-    if not all(map(text, versions.values())):
-        raise BadModel("its versions are not text.")
-    return head
+def _check_format(found: int) -> None:
+    """Refuse files that other versions wrote."""
+    if found != FORMAT:
+        age, remedy = ("a newer", "upgrade pegasos") if found > FORMAT else ("an older", _AGAIN)
+        raise BadModel(
+            f"the file was written by {age} pegasos (format {found:.0f}; this one reads {FORMAT}): "
+            f"{remedy}."
+        )
 
 
 def fitted_model(estimator: Any) -> Any:
@@ -260,16 +238,16 @@ def fitted_model(estimator: Any) -> Any:
 
     Estimators that a file cannot contain raise BadModel with the reason.
     """
-    return _described(estimator, Draft())[0]
+    model = _checked(estimator)
+    Encoder().encode(model, "model")
+    return model
 
 
-def _described(estimator: Any, draft: Draft) -> tuple[Any, dict[str, Any]]:
-    """Return the estimator to write and its tree; add its arrays to the draft."""
+def _checked(estimator: Any) -> Any:
+    """Return a fitted estimator, of a search the best one."""
     from pegasos.sklearn_private import is_search
 
     kind = type(estimator).__name__
-    if isinstance(estimator, type):
-        raise BadModel(f"{estimator.__name__} is a class; save a fitted estimator.")
     if is_search(estimator):
         estimator = vars(estimator).get("best_estimator_")
         if estimator is None:
@@ -280,10 +258,10 @@ def _described(estimator: Any, draft: Draft) -> tuple[Any, dict[str, Any]]:
         raise BadModel(f"{what}; save a fitted learner or pipeline.")
     try:
         check_is_fitted(estimator)
-        return estimator, describe(estimator, draft)
     except NotFittedError:
         what = f"this {kind} is not fitted yet: there is nothing to save"
         raise BadModel(f"{what}. Call fit first.") from None
+    return estimator
 
 
 @cache

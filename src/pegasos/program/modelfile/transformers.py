@@ -1,7 +1,8 @@
-"""scikit-learn's scalers, PolynomialFeatures, SimpleImputer, OneHotEncoder and OrdinalEncoder.
+"""Parts of scikit-learn, and DropOutliers.
 
-The last four are fitted again to one or two rows with the settings of the file, which scikit-learn
-checks at that point, and then given their numbers: this does not depend on its private attributes.
+PolynomialFeatures, SimpleImputer, the encoders and ColumnTransformer are fitted again to one or two
+rows with the parameters of the file, which scikit-learn checks at that point, and then given their
+fitted attributes: this does not depend on scikit-learn's private attributes.
 """
 
 from __future__ import annotations
@@ -11,47 +12,70 @@ from typing import Any
 
 import numpy as np
 from sklearn import preprocessing
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
 
-from pegasos.program.errors import BadModel
-from pegasos.program.modelfile import checks
-from pegasos.program.modelfile.checks import Check, anything, flag, nothing, one_of
-from pegasos.program.modelfile.container import NUMBERS
-from pegasos.program.modelfile.tree import MOST_CELLS, SEEN, Built, Draft, Node, Part, register
-from pegasos.program.modelfile.values import NUMBERS as DTYPES
-from pegasos.program.modelfile.values import decode_labels, encode_labels, objects
+from pegasos.preprocessing import DropOutliers
+from pegasos.program.errors import BadModel, short
+from pegasos.program.modelfile.parts import (
+    LEARNER,
+    MOST_CELLS,
+    MOST_FEATURES,
+    NUMBERS,
+    Built,
+    Fields,
+    Part,
+    count,
+    is_array,
+    list_of,
+    number,
+    of_type,
+)
+from pegasos.program.modelfile.values import Record, objects, register
 
 Array = np.ndarray[Any, Any]
 
 #: Columns that PolynomialFeatures may make: one row of them still fits anywhere.
 _MOST_PRODUCTS = 2**24
+_SEEN = "n_samples_seen_"
+_REST = "remainder"
+
+
+class Scaler(Part):
+    """A scaler, whose attributes are arrays with one number per feature, or None."""
+
+    def _build(self, params: dict[str, Any], fields: Fields) -> Built:
+        estimator = self.cls(**params)
+        unknown = np.ones(fields.width, dtype=bool)
+        for name in self.attributes:
+            value = fields.values.get(name)
+            if value is None or (name == _SEEN and number(value)):
+                fields.take(name, lambda value: True)
+            else:
+                value = fields.array(name, NUMBERS, fields.width, finite=False)
+                unknown &= np.isnan(value) | (name == _SEEN)  # a column without any value has NaN
+            setattr(estimator, name, value)
+        with np.errstate(all="ignore"):
+            row = estimator.transform(np.zeros((1, fields.width)))[0]
+        is_finite = np.isfinite(row[~unknown]).all()
+        fields.require(is_finite, "it maps rows of zeros to numbers that are not finite")
+        return Built(estimator, fields.width, fields.width)
 
 
 class Products(Part):
-    """PolynomialFeatures, which is determined by its settings and its number of columns."""
+    """PolynomialFeatures, which is determined by its parameters and its number of columns."""
 
-    def _build(self, node: Node, width: int | None) -> Built:
-        degree = node.params.get("degree", 2)
-        highest = degree[1] if isinstance(degree, tuple | list) else degree
-        if not possible_products(node.inputs, highest, node.params.get("interaction_only", False)):
-            raise node.bad(f"degree={degree} for {node.inputs} features makes too large a table")
-        estimator = self.cls(**node.params).fit(np.zeros((1, node.inputs)))
-        return Built(estimator, node.inputs, int(estimator.n_output_features_))
-
-
-def possible_products(n_features: int, degree: int, interaction_only: bool) -> bool:
-    """Return whether an expansion to a degree has few enough columns, without huge integers.
-
-    >>> possible_products(16, 16, True), possible_products(16, 16, False)
-    (True, False)
-    """
-    if min(n_features, degree) > 24:
-        return False
-    if interaction_only:
-        columns = sum(math.comb(n_features, size) for size in range(min(degree, n_features) + 1))
-    else:
-        columns = math.comb(n_features + degree, degree)
-    return columns <= _MOST_PRODUCTS
+    def _build(self, params: dict[str, Any], fields: Fields) -> Built:
+        degree = params.get("degree", 2)
+        highest, width = degree[1] if isinstance(degree, tuple | list) else degree, fields.width
+        is_possible = (  # without huge integers
+            min(width, highest) <= 24 and math.comb(width + highest, highest) <= _MOST_PRODUCTS
+        )
+        fields.require(is_possible, f"degree={degree} makes too large a table")
+        estimator = self.cls(**params).fit(np.zeros((1, width)))
+        return Built(estimator, width, int(estimator.n_output_features_))
 
 
 class Imputer(Part):
@@ -60,115 +84,180 @@ class Imputer(Part):
     The fill value of a column that is dropped is NaN.
     """
 
-    def _describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
-        fills = estimator.statistics_
-        table = getattr(estimator, "_fit_dtype", fills.dtype)
-        if table.kind != "O" and table.name not in DTYPES:
-            raise BadModel(
-                f"{draft.place.words} was fitted to a table of dtype {table}, "
-                "which a model file cannot hold."
-            )
-        shown = estimator.indicator_.features_ if estimator.add_indicator else []
-        state: dict[str, Any] = {
-            "table": "object" if table.kind == "O" else table.name,
-            "indicator": [int(column) for column in shown],
-        }
-        if fills.dtype == object:
-            state["fills"] = encode_labels(fills, f"{draft.place.words}: statistics_")
-        else:
-            draft.keep("statistics_", fills)
-        return state
+    def _describe(self, estimator: Any, place: str) -> dict[str, Any]:
+        indicator = estimator.indicator_.features_.tolist() if estimator.add_indicator else []
+        return {"statistics_": estimator.statistics_, "indicator": indicator}
 
-    def _build(self, node: Node, width: int | None) -> Built:
-        table = node.take("table", one_of("object", *DTYPES))
-        kind = np.dtype(object) if table == "object" else DTYPES[table]
-        indicator = node.take("indicator", checks.places(node.inputs))
-        if "fills" in node.state:
-            fills = decode_labels(node.item("fills"), f"{node.place.words}: fills")
-        else:
-            fills = node.array("statistics_", NUMBERS, (node.inputs,), finite=False)
-        gone = np.array([fill != fill for fill in fills])  # a column without any value has NaN
-        if fills.shape != (node.inputs,) or not _are_finite(fills[~gone], kind):
-            raise node.bad("its fills are not finite, or not one for each column")
-        if gone.any() and node.params.get("keep_empty_features", False):
-            raise node.bad("it drops columns, which keep_empty_features rules out")
-        missing = node.params.get("missing_values", np.nan)
-        rows = np.full((2, node.inputs), _other_than(missing, kind), dtype=kind)
+    def _build(self, params: dict[str, Any], fields: Fields) -> Built:
+        indicator = fields.take("indicator", list_of(count))
+        fills = fields.take("statistics_", is_array)
+        fields.check_shape("statistics_", fills, fields.width)
+        dropped = np.array([fill != fill for fill in fills])  # a column without any value has NaN
+        numbers = [fill for fill in fills[~dropped].tolist() if isinstance(fill, int | float)]
+        fields.require(all(map(math.isfinite, numbers)), "its fill values are not finite")
+        drops = not params.get("keep_empty_features", False)
+        fields.require(drops or not dropped.any(), "a column that it keeps has no fill value")
+        missing = params.get("missing_values", np.nan)
+        other = missing + "." if isinstance(missing, str) else int(missing == 0)
+        is_text = fills.dtype == object
+        rows = np.full((2, fields.width), other, dtype=object if is_text else np.float64)
         rows[1, indicator] = missing
-        rows[:, gone] = missing
-        estimator = SimpleImputer(**node.params).fit(rows)
+        rows[:, dropped] = missing
+        estimator = SimpleImputer(**params).fit(rows)
         estimator.statistics_ = fills
         indicators = len(estimator.indicator_.features_) if estimator.add_indicator else 0
-        return Built(estimator, node.inputs, node.inputs - int(gone.sum()) + indicators)
-
-
-def _are_finite(fills: Array, kind: Any) -> bool:
-    """Return whether fill values are finite, also after conversion to a dtype."""
-    with np.errstate(all="ignore"):
-        values = [*fills.tolist(), *fills.astype(kind).tolist()]
-    return all(math.isfinite(value) for value in values if isinstance(value, int | float))
-
-
-def _other_than(missing: Any, kind: Any) -> Any:
-    """Return a value other than the marker of missing values."""
-    if kind.kind == "O" and isinstance(missing, str):
-        return missing + "."
-    return 1 if isinstance(missing, int | float) and missing == 0 else 0
+        return Built(estimator, fields.width, int((~dropped).sum()) + indicators)
 
 
 class Encoder(Part):
     """OneHotEncoder or OrdinalEncoder: the categories of each column."""
 
-    def _describe(self, estimator: Any, draft: Draft) -> dict[str, Any]:
-        what = f"{draft.place.words}: the categories of column"
-        categories = [
-            encode_labels(one, f"{what} {index}") for index, one in enumerate(estimator.categories_)
-        ]
-        return {"categories": categories, "given": not isinstance(estimator.categories, str)}
+    def _describe(self, estimator: Any, place: str) -> dict[str, Any]:
+        if (estimator.min_frequency, estimator.max_categories) != (None, None):
+            raise BadModel(
+                f"{place} has groups of rare categories, which model files do not support."
+            )
+        return {"categories_": list(estimator.categories_)}
 
-    def _build(self, node: Node, width: int | None) -> Built:
-        given, described = node.take("given", flag), node.items("categories")
-        what = f"{node.place.words}: the categories of column"
-        categories = [decode_labels(one, f"{what} {index}") for index, one in enumerate(described)]
-        if len(categories) != node.inputs or not all(map(len, categories)):
-            raise node.bad(f"it does not have categories for each of {node.inputs} columns")
+    def _build(self, params: dict[str, Any], fields: Fields) -> Built:
+        categories = fields.take("categories_", list_of(is_array))
+        fields.require(
+            len(categories) == fields.width
+            and all(one.ndim == 1 and len(one) for one in categories),
+            f"it does not have categories for each of {fields.width} columns",
+        )
         listed = [objects(one.tolist()) for one in categories]
         row = objects([one[0] for one in listed]).reshape(1, -1)
-        estimator = self.cls(categories=listed, **node.params).fit(row)
+        estimator = self.cls(**params | {"categories": listed}).fit(row)
         outputs = estimator.transform(row).shape[1]
-        estimator.categories_ = categories
-        estimator.set_params(categories=categories if given else "auto")
-        return Built(estimator, node.inputs, outputs)
+        estimator.categories_, estimator.categories = categories, params.get("categories", "auto")
+        return Built(estimator, fields.width, outputs)
 
 
-def _settings(names: str, **checked: Check) -> dict[str, Check]:
-    return dict.fromkeys(names.split(), anything) | checked
+class Steps(Record):
+    """Pipeline: each step transforms the output of the previous one."""
+
+    def fields(self, value: Any, place: str) -> dict[str, Any]:
+        """Return the steps by name."""
+        steps = {name: "passthrough" if step is None else step for name, step in value.steps}
+        return {"steps": steps}
+
+    def build(self, fields: dict[str, Any], place: str) -> Built:
+        """Return the Pipeline of these steps, whose numbers of columns must agree."""
+        found = Fields(fields, place)
+        steps = found.take("steps", _are_named)
+        inputs = width = None
+        for name, step in steps.items():
+            if step == "passthrough":
+                continue
+            fits = isinstance(step, Built) and width in (None, step.inputs)
+            found.require(fits, f"step {short(name)} does not take {width} features")
+            inputs = step.inputs if inputs is None else inputs
+            width = step.outputs
+        parts = [(name, getattr(step, "estimator", step)) for name, step in steps.items()]
+        return Built(Pipeline(parts), inputs, width)
 
 
-_FREQUENT = {"min_frequency": nothing, "max_categories": nothing}  # groups of rare categories
-_ONE_HOT = _settings("dtype drop sparse_output handle_unknown feature_name_combiner", **_FREQUENT)
-_ORDINAL = _settings("dtype handle_unknown unknown_value encoded_missing_value", **_FREQUENT)
-_IMPUTER = "copy add_indicator keep_empty_features missing_values strategy fill_value"
-_ROBUST = "with_centering with_scaling copy unit_variance quantile_range"
+class Columns(Part):
+    """ColumnTransformer: the columns of each transformer, by position, and by name if chosen so."""
+
+    def _describe(self, estimator: Any, place: str) -> dict[str, Any]:
+        positions = estimator._transformer_to_input_indices  # includes the remaining columns
+        fitted = {name: part for name, part, _ in estimator.transformers_}
+        given = {name: part for name, part, _ in estimator.transformers}
+        if _REST in given:
+            what = "has a transformer named 'remainder', which scikit-learn confuses"
+            raise BadModel(f"{place} {what}; rename it.")
+        by_name = {
+            name
+            for name, _, chosen in estimator.transformers
+            if isinstance(chosen, list) and all(isinstance(each, str) for each in chosen)
+        }
+        columns = {}
+        for name, part in {**given, _REST: estimator.remainder}.items():
+            taken = [int(column) for column in positions[name]]
+            if not isinstance(part, str):
+                part = fitted[name] if taken else "drop"  # not fitted without columns
+            columns[name] = (part, taken, name in by_name)
+        return {"sparse_output_": bool(estimator.sparse_output_), "columns": columns}
+
+    def _build(self, params: dict[str, Any], fields: Fields) -> Built:
+        is_flag = isinstance(params.get("verbose_feature_names_out", True), bool)
+        fields.require(is_flag, "verbose_feature_names_out is neither True nor False")
+        described = fields.take("columns", _are_named)
+        is_sparse = fields.take("sparse_output_", of_type(bool))
+        listed = {column for _, taken, _ in described.values() for column in taken}
+        fields.require(len(listed) == fields.width, "it does not name each column")
+        plain, unfitted, fitted = list[Any](), list[Any](), dict[str, Any]()
+        slices: dict[str, slice] = {}
+        outputs = 0
+        for name, (part, taken, by_name) in described.items():
+            given, chosen = len(taken) if part == "passthrough" else 0, taken
+            if by_name and fields.names is not None:
+                chosen = [fields.names[column] for column in taken]
+            if isinstance(part, Built):
+                is_possible = part.inputs == len(taken) and part.outputs
+                fields.require(is_possible, f"the columns {short(name)} cannot be transformed")
+                fitted[name], given = part.estimator, part.outputs or 0
+            plain.append((name, "passthrough" if name in fitted else part, taken))
+            unfitted.append((name, clone(fitted[name]) if name in fitted else part, chosen))
+            slices[name] = slice(outputs, outputs + given) if given else slice(0, 0)
+            outputs += given
+        weights = params.pop("transformer_weights", None)
+        estimator = ColumnTransformer(plain[:-1], remainder=plain[-1][1], **params)
+        estimator.fit(np.zeros((1, fields.width)))
+        estimator.transformers_ = [
+            (name, fitted.get(name, part), taken) for name, part, taken in estimator.transformers_
+        ]
+        estimator.sparse_output_, estimator.output_indices_ = is_sparse, slices
+        estimator.set_params(
+            transformers=unfitted[:-1], remainder=unfitted[-1][1], transformer_weights=weights
+        )
+        return Built(estimator, fields.width, outputs)
+
+
+class Dropping(Part):
+    """DropOutliers: the estimator that was fitted to the kept rows."""
+
+    def _build(self, params: dict[str, Any], fields: Fields) -> Built:
+        inner = fields.take("estimator_", of_type(Built))
+        is_possible = inner.outputs == LEARNER and inner.inputs == fields.width
+        fields.require(is_possible, "its estimator is not a learner of its columns")
+        estimator = DropOutliers(clone(inner.estimator), **params)
+        estimator.estimator_, estimator.classes_ = inner.estimator, inner.estimator.classes_
+        estimator.kept_ = fields.array("kept_", (np.bool_,), None)
+        return Built(estimator, fields.width, LEARNER)
+
+
+def _are_named(value: Any) -> bool:
+    """Return whether a value is a dict with names as keys, and not empty."""
+    return isinstance(value, dict) and bool(value) and all(isinstance(name, str) for name in value)
+
+
+_RARE = ("min_frequency", "max_categories")
 
 register(
-    Part(
-        preprocessing.StandardScaler,
-        _settings("copy with_mean with_std"),
-        ("mean_", "var_", "scale_", SEEN),
-    ),
-    Part(
+    Scaler(preprocessing.StandardScaler, attributes=("mean_", "var_", "scale_", _SEEN)),
+    Scaler(
         preprocessing.MinMaxScaler,
-        _settings("copy clip feature_range"),
-        ("min_", "scale_", "data_min_", "data_max_", "data_range_", SEEN),
+        attributes=("min_", "scale_", "data_min_", "data_max_", "data_range_", _SEEN),
     ),
-    Part(preprocessing.MaxAbsScaler, _settings("copy clip"), ("scale_", "max_abs_", SEEN)),
-    Part(preprocessing.RobustScaler, _settings(_ROBUST), ("center_", "scale_")),
-    Part(preprocessing.Normalizer, _settings("copy norm")),
-    Products(
-        preprocessing.PolynomialFeatures, _settings("interaction_only include_bias degree order")
+    Scaler(preprocessing.MaxAbsScaler, attributes=("scale_", "max_abs_", _SEEN)),
+    Scaler(preprocessing.RobustScaler, attributes=("center_", "scale_")),
+    Scaler(preprocessing.Normalizer),
+    Products(preprocessing.PolynomialFeatures),
+    Imputer(SimpleImputer, most_features=MOST_CELLS // 2),
+    Encoder(preprocessing.OneHotEncoder, left_out=_RARE),
+    Encoder(preprocessing.OrdinalEncoder, left_out=_RARE),
+    Steps(Pipeline),
+    Columns(
+        ColumnTransformer,
+        left_out=("transformers", "remainder", "n_jobs", "verbose", "force_int_remainder_cols"),
     ),
-    Imputer(SimpleImputer, _settings(_IMPUTER), most_features=MOST_CELLS // 2),
-    Encoder(preprocessing.OneHotEncoder, _ONE_HOT, left_out=("categories",)),
-    Encoder(preprocessing.OrdinalEncoder, _ORDINAL, left_out=("categories",)),
+    Dropping(
+        DropOutliers,
+        attributes=("kept_", "estimator_"),
+        left_out=("estimator",),
+        most_features=MOST_FEATURES,
+    ),
 )

@@ -1,55 +1,53 @@
-"""Values as JSON: settings, kernels, labels, and the text of a whole description.
+"""Values of model files as JSON and arrays.
 
-JSON lacks nan, tuples, kernels, dtypes, and dicts with keys other than text. Each of them is
-written as an object with one telling key, such as {"tuple": [1, 2]}.
+JSON lacks arrays, tuples, dtypes, nan, and dicts with keys other than text. Each of them is written
+as an object with one key, such as {"tuple": [1, 2]}. Objects of known classes (see `Record`) are
+written under the name of their class, such as {"Gaussian": {"variance": 2.0}}. Numeric arrays are
+stored beside the JSON text, which refers to them by name: {"array": "model/coef_"}.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from pegasos.engine.kernels.base import Kernel
-from pegasos.engine.kernels.standard import KERNELS
 from pegasos.program.errors import BadModel, short
-from pegasos.program.modelfile import checks
 
 Array = np.ndarray[Any, Any]
 
 #: Most values (counted by their separators) of a description, and the most bytes of a parsed value.
 _MOST_VALUES, _BYTES_PER_VALUE = 2_000_000, 128
+_MOST_DEPTH = 24
 _SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _CODES = ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
-#: Dtypes of classes, categories and encoded columns, by name.
-NUMBERS = {np.dtype(code).name: np.dtype(code) for code in _CODES}
-#: Most bytes of one array of strings, which NumPy pads to the longest.
-_MOST_TEXT_BYTES = 2**24
+#: Dtypes of arrays and settings, by name.
+DTYPES = {np.dtype(code).name: np.dtype(code) for code in _CODES}
+_SPARSE: dict[str, Any] = {"csr_matrix": sparse.csr_matrix, "csr_array": sparse.csr_array}
+#: Most bytes of all arrays of strings, which NumPy pads to their longest string.
+_MOST_TEXT_BYTES = 2**25
 
 
 def parse(text: bytes, memory: int) -> Any:
-    """Return the value of a description, which takes at most `memory` bytes."""
+    """Return the JSON value of a description, which may take this memory in bytes."""
     most_values = min(_MOST_VALUES, memory // _BYTES_PER_VALUE)
     if sum(map(text.count, (b",", b":", b"[", b"{"))) > most_values:
         raise BadModel(
             f"the model's description holds more than {most_values:,} values: "
             "this is not a model, or the memory limit is too low."
         )
-    try:
-        value = json.loads(text)
-        # NaN, infinity and half of a surrogate pair can be parsed, but not be written again.
-        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-    except (RecursionError, ValueError) as error:
-        reason = "nested too deeply" if isinstance(error, RecursionError) else short(str(error))
-        raise BadModel(
-            f"the model's description is not JSON ({reason}): the file was not written by pegasos."
-        ) from None
+    value = json.loads(text)
+    # NaN, infinity and half of a surrogate pair can be parsed, but not be written again.
+    json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     return value
 
 
-def write(value: Any) -> str:
+def to_json(value: Any) -> str:
     """Return a JSON value as ASCII text; numbers of NumPy become those of Python."""
     return json.dumps(value, allow_nan=False, separators=(",", ":"), default=_python_number)
 
@@ -60,119 +58,160 @@ def _python_number(value: Any) -> Any:
     raise TypeError(f"{short(value)} is neither a number nor text")
 
 
-def encode(value: Any, what: str) -> Any:
-    """Return a setting as JSON, or raise an error if it has no encoding, as functions do."""
-    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return {"float": str(value)}
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, list | range) or (isinstance(value, np.ndarray) and value.ndim == 1):
-        return [encode(item, what) for item in value]
-    if isinstance(value, tuple):
-        return {"tuple": [encode(item, what) for item in value]}
-    if isinstance(value, dict):
-        return {"pairs": [[encode(key, what), encode(item, what)] for key, item in value.items()]}
-    if isinstance(value, Kernel):
-        return _encode_kernel(value, what)
-    is_type = isinstance(value, type) and issubclass(value, np.generic | bool | int | float)
-    if (is_type or isinstance(value, np.dtype)) and np.dtype(value).name in NUMBERS:
-        return {"dtype": np.dtype(value).name}
-    raise BadModel(
-        f"{what} is {short(value)} ({type(value).__name__}). "
-        "A model file holds numbers, text and lists only."
-    )
+def is_scalar(value: Any) -> bool:
+    """Return whether a value is text, a Python number or None."""
+    return value is None or type(value) in (bool, int, float, str)
 
 
-def _encode_kernel(kernel: Kernel, what: str) -> dict[str, Any]:
-    if KERNELS.get(kernel.name) is not type(kernel):
+@dataclass(frozen=True)
+class Record:
+    """Class whose objects model files contain, as the values of its dataclass fields."""
+
+    cls: Any
+
+    def fields(self, value: Any, place: str) -> dict[str, Any]:
+        """Return the values to write."""
+        return {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
+
+    def build(self, fields: dict[str, Any], place: str) -> Any:
+        """Return the object with these values, which come from an untrusted file."""
+        return self.cls(**fields)
+
+
+#: The records that files may contain, by the name of their class.
+RECORDS: dict[str, Record] = {}
+
+
+def register(*records: Record) -> None:
+    """Add records to those that files may contain."""
+    RECORDS.update({record.cls.__name__: record for record in records})
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """Writer of values as JSON, which collects their arrays."""
+
+    arrays: dict[str, Array] = field(default_factory=dict)
+
+    def encode(self, value: Any, place: str) -> Any:
+        """Return a value as JSON; its place, such as "model/coef_", names it in messages."""
+        if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
+            value = value.item()
+        if isinstance(value, float) and not math.isfinite(value):
+            return {"float": str(value)}
+        if value is None or isinstance(value, bool | int | float | str):
+            return value
+        if isinstance(value, list | range):
+            return [self.encode(item, f"{place}/{index}") for index, item in enumerate(value)]
+        if isinstance(value, tuple):
+            return {"tuple": self.encode(list(value), place)}
+        if isinstance(value, dict):
+            return {
+                "pairs": [
+                    [self.encode(key, place), self.encode(item, f"{place}/{key}")]
+                    for key, item in value.items()
+                ]
+            }
+        name = type(value).__name__
+        if isinstance(value, np.ndarray):
+            return self._encode_array(value, place)
+        if sparse.issparse(value) and name in _SPARSE:
+            parts = {each: getattr(value, each) for each in ("data", "indices", "indptr", "shape")}
+            return {name: self._encode_fields(parts, place)}
+        if name in RECORDS and type(value) is RECORDS[name].cls:
+            return {name: self._encode_fields(RECORDS[name].fields(value, place), place)}
+        is_type = isinstance(value, type) and issubclass(value, np.generic | bool | int | float)
+        if (is_type or isinstance(value, np.dtype)) and np.dtype(value).name in DTYPES:
+            return {"dtype": np.dtype(value).name}
         raise BadModel(
-            f"{what}={short(kernel)} is a custom kernel; model files contain no code and support "
-            f"{', '.join(KERNELS)}."
+            f"{place} is a {name}, which model files do not support: {short(value)}. "
+            f"They support numbers, text, lists and {', '.join(RECORDS)}."
         )
-    params = {key: encode(item, f"{what}'s {key}") for key, item in kernel.get_params().items()}
-    return {"kernel": kernel.name, "params": params}
+
+    def _encode_fields(self, fields: dict[str, Any], place: str) -> dict[str, Any]:
+        return {name: self.encode(value, f"{place}/{name}") for name, value in fields.items()}
+
+    def _encode_array(self, values: Array, place: str) -> dict[str, Any]:
+        """Return the name of a numeric array, or the items of an array of text or objects."""
+        if values.dtype.name in DTYPES:
+            while place in self.arrays:  # names of steps may contain slashes
+                place += "'"
+            self.arrays[place] = np.asarray(values, order="C")
+            return {"array": place}
+        if values.ndim != 1 or values.dtype.kind not in "OUT":
+            raise BadModel(
+                f"{place} has the dtype {values.dtype}, which a model file cannot hold; "
+                "use numbers or text."
+            )
+        kind = "objects" if values.dtype.kind == "O" else "text"
+        return {kind: self.encode(values.tolist(), place)}
 
 
-def decode(value: Any, what: str, depth: int = 0) -> Any:
-    """Return the setting that `encode` wrote."""
-    if checks.scalar(value):
-        return value
-    if isinstance(value, list) and depth < 10:
-        return [decode(item, what, depth + 1) for item in value]
-    if isinstance(value, dict) and set(value) == {"kernel", "params"}:
-        return _decode_kernel(value["kernel"], value["params"], what)
-    if isinstance(value, dict) and len(value) == 1:
+@dataclass
+class Decoder:
+    """Reader of the values that an `Encoder` wrote; every array may be used once."""
+
+    arrays: dict[str, Array]
+    text_bytes: int = 0
+
+    def decode(self, value: Any, place: str, depth: int = 0) -> Any:
+        """Return a value, or raise any error of Python if the JSON is not one of `Encoder`."""
+        if is_scalar(value):
+            return value
+        if depth == _MOST_DEPTH:
+            raise BadModel(f"{place} is nested too deeply.")
+        if isinstance(value, list):
+            return [
+                self.decode(item, f"{place}/{index}", depth + 1) for index, item in enumerate(value)
+            ]
         ((kind, content),) = value.items()
-        if kind == "float" and isinstance(content, str) and content in _SPECIAL:
+        if kind == "array":
+            return self.arrays.pop(content)  # a second use could multiply the memory it takes
+        if kind == "float":
             return _SPECIAL[content]
-        if kind == "dtype" and isinstance(content, str) and content in NUMBERS:
-            return NUMBERS[content].type
-        items = decode(content, what, depth + 1) if isinstance(content, list) else []
-        if kind == "tuple":
-            return tuple(items)
-        is_pair = checks.list_of(checks.anything, 2)
-        if kind == "pairs" and all(is_pair(item) and checks.scalar(item[0]) for item in items):
-            return dict(items)
-    raise BadModel(f"{what} is {short(value)}, which is not a setting.")
-
-
-def _decode_kernel(name: Any, params: Any, what: str) -> Kernel:
-    if not isinstance(name, str) or name not in KERNELS:
+        if kind == "dtype":
+            return DTYPES[content].type
+        if kind == "pairs":
+            return {
+                self.decode(key, place, depth + 1): self.decode(
+                    item, f"{place}/{key!s:.40}", depth + 1
+                )
+                for key, item in content
+            }
+        if kind in _SPARSE or kind in RECORDS:
+            fields = {
+                name: self.decode(item, f"{place}/{name:.40}", depth + 1)
+                for name, item in content.items()
+            }
+            return _csr(kind, **fields) if kind in _SPARSE else RECORDS[kind].build(fields, place)
+        if kind in ("tuple", "text", "objects"):
+            items = self.decode(list(content), place, depth + 1)
+            return tuple(items) if kind == "tuple" else self._label_array(kind, items, place)
         raise BadModel(
-            f"{what} is the unknown kernel {short(name)}; known are {', '.join(KERNELS)}."
+            f"{place} is of the unknown type {short(kind)}. Known are {', '.join(RECORDS)}."
         )
-    try:
-        kernel = KERNELS[name](**params)
-        kernel.resolve(np.zeros((1, 1)))
-    except (TypeError, ValueError, OverflowError) as error:
-        raise BadModel(
-            f"{what}: the kernel {name} cannot have the parameters {short(params)} "
-            f"({error!s:.200})."
-        ) from None
-    return kernel
+
+    def _label_array(self, kind: str, items: list[Any], place: str) -> Array:
+        if kind == "objects" and all(map(is_scalar, items)):
+            return objects(items)
+        self.text_bytes += 4 * len(items) * max(map(len, items), default=0)
+        if self.text_bytes > _MOST_TEXT_BYTES:
+            raise BadModel(f"{place} holds too much text for a model file; use shorter names.")
+        return strings(items, place)
 
 
-def encode_labels(values: Array, what: str) -> dict[str, Any]:
-    """Return classes, categories or fill values as JSON with their dtype; mixtures are objects."""
-    kind = {"O": "object", "U": "str", "T": "str"}.get(values.dtype.kind, values.dtype.name)
-    if kind not in ("object", "str", *NUMBERS):
-        raise BadModel(
-            f"{what} has the dtype {values.dtype}, which a model file cannot hold; "
-            "use numbers or text."
-        )
-    return {"dtype": kind, "values": [encode(item, what) for item in values]}
+def _csr(kind: str, data: Array, indices: Array, indptr: Array, shape: tuple[int, int]) -> Any:
+    rows = _SPARSE[kind]((data, indices, indptr), shape=shape)
+    rows.check_format(full_check=True)  # compiled code would read beyond the arrays
+    return rows
 
 
-def decode_labels(described: Any, what: str) -> Array:
-    """Return the array that `encode_labels` wrote."""
-    if not isinstance(described, dict) or set(described) != {"dtype", "values"}:
-        raise BadModel(f"{what} is {short(described)} instead of a dtype and values.")
-    kind, values = described["dtype"], decode(described["values"], what)
-    if not checks.list_of(checks.scalar)(values):
-        raise BadModel(f"{what} holds something that is neither a number nor text.")
-    if kind == "object":
-        return objects(values)
-    if kind == "str":
-        return strings(values, what)
-    try:
-        return np.array(values, dtype=NUMBERS[kind])
-    except (KeyError, TypeError, ValueError, OverflowError):
-        raise BadModel(f"{what} holds values that are not of the dtype {short(kind)}.") from None
-
-
-def strings(values: list[Any], what: str) -> Array:
-    """Return an array of NumPy strings.
-
-    NumPy strips trailing zero characters and pads all strings to the longest, so both are limited.
-    """
+def strings(values: list[Any], place: str) -> Array:
+    """Return an array of NumPy strings, which strips zero characters at their ends."""
     if not all(isinstance(item, str) and not item.endswith("\0") for item in values):
         raise BadModel(
-            f"{what} holds values that are not text, or text that ends with a zero character."
+            f"{place} holds values that are not text, or text that ends with a zero character."
         )
-    if 4 * len(values) * max(map(len, values), default=0) > _MOST_TEXT_BYTES:
-        raise BadModel(f"{what} holds text that is too long for a model file; use shorter names.")
     return np.array(values, dtype=str)
 
 

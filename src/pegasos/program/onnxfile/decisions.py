@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
-from pegasos.engine.kernels.standard import Linear
 from pegasos.learners.calibration import SIGMOID, Calibration
 from pegasos.learners.one_vs_one import LEAST_PROBABILITY, class_pairs, pair_labels
 from pegasos.learners.task import is_precomputed
@@ -18,9 +17,26 @@ from pegasos.program.onnxfile.kernels import kernel_values
 Array = np.ndarray[Any, Any]
 
 
-def scores(graph: Graph, learner: Any, rows: str) -> str:
-    """Return the scores of the predictors, rows x predictors."""
-    return graph.call("Add", _products(graph, learner, rows), learner.intercept_)
+def add_outputs(graph: Graph, learner: Any, rows: str, names: dict[str, str]) -> None:
+    """Add labels, scores and probabilities of the rows as outputs with these names."""
+    classes, shape = plain_classes(learner.classes_), [len(learner.classes_)]
+    raw = graph.call("Add", _products(graph, learner, rows), learner.intercept_)
+    found = scores = _decision_values(graph, learner, raw)
+    if shape == [2]:
+        scores = graph.call("Squeeze", found, graph.integers([1]))
+        is_second = graph.call("Greater", scores, float(learner.threshold_))
+        place = graph.call("Cast", is_second, to=TensorProto.INT64)
+    else:
+        place = graph.call("ArgMax", found, axis=1, keepdims=0)
+    is_text = classes.dtype.kind == "U"
+    kind = TensorProto.STRING if is_text else helper.np_dtype_to_tensor_dtype(classes.dtype)
+    label = graph.call("Gather", graph.constant(classes), place, axis=0)
+    graph.add_output(names["label"], label, kind)
+    graph.add_output(names["scores"], scores, TensorProto.DOUBLE, *([] if shape == [2] else shape))
+    if "probabilities" in names:
+        coupled = learner.couples_pairs
+        p = _coupled(graph, learner, raw) if coupled else _probabilities(graph, learner, found)
+        graph.add_output(names["probabilities"], p, TensorProto.DOUBLE, *shape)
 
 
 def _products(graph: Graph, learner: Any, rows: str) -> str:
@@ -30,9 +46,6 @@ def _products(graph: Graph, learner: Any, rows: str) -> str:
     if not len(learner.support_):  # the model consists of its intercept only
         zeros = np.zeros((learner.n_features_in_, coefficients.shape[1]))
         return graph.call("MatMul", rows, zeros)
-    if isinstance(learner.kernel_, Linear):  # Σ a (x·z) = x·(Σ a z), a linear predictor
-        weights = support.astype(np.float64).T @ coefficients.astype(np.float64)
-        return graph.call("MatMul", rows, weights)
     if is_precomputed(learner.kernel_):
         values = graph.columns(rows, learner.support_)
     else:
@@ -40,7 +53,7 @@ def _products(graph: Graph, learner: Any, rows: str) -> str:
     return graph.call("MatMul", values, coefficients)
 
 
-def decision_values(graph: Graph, learner: Any, found: str) -> str:
+def _decision_values(graph: Graph, learner: Any, found: str) -> str:
     """Return the decision values, rows x columns.
 
     Two classes have one column. More classes have one column each, computed from the votes of the
@@ -60,7 +73,7 @@ def decision_values(graph: Graph, learner: Any, found: str) -> str:
     return graph.call("Add", votes, ties)
 
 
-def coupled(graph: Graph, learner: Any, found: str) -> str:
+def _coupled(graph: Graph, learner: Any, found: str) -> str:
     """Return class probabilities, coupled as in `one_vs_one.couple_probabilities`.
 
     The linear systems of all rows are solved together by Gauss-Jordan elimination, one step per
@@ -68,10 +81,9 @@ def coupled(graph: Graph, learner: Any, found: str) -> str:
     """
     k = len(learner.classes_)
     first, second = class_pairs(k).T
-    least = graph.numbers(LEAST_PROBABILITY), graph.numbers(1 - LEAST_PROBABILITY)
     calibration = learner.calibration_
     p = graph.call("Sigmoid", found) if calibration is None else _each(graph, calibration, found)
-    p = graph.call("Clip", p, *least)
+    p = graph.call("Clip", p, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
     other = graph.call("Sub", 1.0, p)
     zero = graph.call("Mul", graph.columns(p, [0]), 0.0)
     places = np.full((k, k), 2 * len(first))
@@ -92,25 +104,16 @@ def coupled(graph: Graph, learner: Any, found: str) -> str:
         row = graph.call("Div", row, graph.call("Gather", row, place, axis=2))
         column = graph.call("Sub", column, np.eye(k)[:, [step]])
         system = graph.call("Sub", system, graph.call("Mul", column, row))
-    solution = graph.call("Gather", system, graph.values(np.array(k)), axis=2)
+    solution = graph.call("Gather", system, graph.constant(np.array(k)), axis=2)
     return _normalized(graph, graph.call("Max", solution, 0.0))
-
-
-def labels(graph: Graph, learner: Any, found: str) -> str:
-    """Return the predicted classes: by threshold for two classes, else by the largest score."""
-    if len(learner.classes_) == 2:
-        threshold = graph.numbers(float(learner.threshold_))
-        is_second = graph.call("Greater", single(graph, found), threshold)
-        place = graph.call("Cast", is_second, to=TensorProto.INT64)
-    else:
-        place = graph.call("ArgMax", found, axis=1, keepdims=0)
-    return graph.call("Gather", graph.values(plain_classes(learner.classes_)), place, axis=0)
 
 
 def plain_classes(classes: Array) -> Array:
     """Convert classes to a type that ONNX runtimes support: text, int64, float64 or bool."""
-    if classes.dtype.kind in "UOb":  # classes of type object are always text
-        return classes.astype(str) if classes.dtype == object else classes
+    if classes.dtype.kind == "O":  # always text
+        return classes.astype(str)
+    if classes.dtype.kind in "Ub":
+        return classes
     if classes.dtype.kind == "f":
         return classes.astype(np.float64)
     if int(classes.max()) > np.iinfo(np.int64).max:
@@ -120,12 +123,7 @@ def plain_classes(classes: Array) -> Array:
     return classes.astype(np.int64)
 
 
-def single(graph: Graph, found: str) -> str:
-    """Return a one-column matrix as a vector."""
-    return graph.call("Squeeze", found, graph.integers([1]))
-
-
-def probabilities(graph: Graph, learner: Any, found: str) -> str:
+def _probabilities(graph: Graph, learner: Any, found: str) -> str:
     """Return probabilities, rows x classes: calibrated ones, else those of logits."""
     if learner.calibration_ is not None:
         return _calibrated(graph, learner.calibration_, found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,9 +22,11 @@ _MOST_BYTES = 2**31 - 2**24
 class Graph:
     """Nodes and constants in order of creation; names in `taken` are reserved."""
 
-    def __init__(self, taken: set[str]) -> None:
+    def __init__(self, taken: Iterable[str]) -> None:
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
+        self.inputs: list[Any] = []
+        self.outputs: list[Any] = []
         self._taken, self._bytes, self._count = set(taken), 0, 0
 
     def call(self, operator: str, *inputs: Any, **attributes: Any) -> str:
@@ -36,35 +39,41 @@ class Graph:
         self.nodes.append(helper.make_node(operator, tensors, [name], **attributes))
         return name
 
-    def rename(self, tensor: str, name: str) -> None:
-        """Give a tensor a second name as an output of the graph."""
+    def add_input(self, name: str, kind: int, width: int) -> None:
+        """Declare an input of rows x width."""
+        self.inputs.append(helper.make_tensor_value_info(name, kind, ["rows", width]))
+
+    def add_output(self, name: str, tensor: str, kind: int, *shape: int) -> None:
+        """Make a tensor of rows x shape an output with this name."""
         self.nodes.append(helper.make_node("Identity", [tensor], [name]))
+        self.outputs.append(helper.make_tensor_value_info(name, kind, ["rows", *shape]))
 
     def numbers(self, values: Any) -> str:
         """Add a float64 constant; float32 values are stored in four bytes each."""
         values = np.asarray(values)
         if values.dtype == np.float32:
-            return self.call("Cast", self._keep(values), to=TensorProto.DOUBLE)
-        return self._keep(values.astype(np.float64))
+            return self.as_numbers(self.constant(values))
+        return self.constant(values.astype(np.float64))
 
     def integers(self, values: Any) -> str:
         """Add an int64 constant."""
-        return self._keep(np.asarray(values, dtype=np.int64))
+        return self.constant(np.asarray(values, dtype=np.int64))
 
-    def strings(self, values: list[str], shape: tuple[int, ...]) -> str:
-        """Add a string constant."""
-        name, encoded = self._name(), [text.encode() for text in values]
-        self._count_bytes(sum(map(len, encoded)))
-        self.constants.append(helper.make_tensor(name, TensorProto.STRING, shape, encoded))
+    def constant(self, values: Array) -> str:
+        """Add a constant of numbers, booleans or text."""
+        name, is_text = self._name(), values.dtype.kind in "UO"
+        encoded = [text.encode() for text in values.ravel()] if is_text else []
+        self._bytes += sum(map(len, encoded)) if is_text else values.nbytes
+        check_size(self._bytes)
+        if is_text:
+            tensor = helper.make_tensor(name, TensorProto.STRING, values.shape, encoded)
+        else:
+            tensor = numpy_helper.from_array(np.asarray(values, order="C"), name)
+        self.constants.append(tensor)
         return name
 
-    def values(self, values: Array) -> str:
-        """Add a constant of any type that classes have."""
-        is_text = values.dtype.kind == "U"
-        return self.strings(values.tolist(), values.shape) if is_text else self._keep(values)
-
     def as_numbers(self, tensor: str) -> str:
-        """Convert booleans to float64 zeros and ones."""
+        """Convert booleans or numbers to float64."""
         return self.call("Cast", tensor, to=TensorProto.DOUBLE)
 
     def columns(self, tensor: str, places: Any) -> str:
@@ -78,16 +87,6 @@ class Graph:
     def row_sums(self, tensor: str) -> str:
         """Return the row sums as a column."""
         return self.call("ReduceSum", tensor, self.integers([1]), keepdims=1)
-
-    def _keep(self, values: Array) -> str:
-        name = self._name()
-        self._count_bytes(values.nbytes)
-        self.constants.append(numpy_helper.from_array(np.asarray(values, order="C"), name))
-        return name
-
-    def _count_bytes(self, count: int) -> None:
-        self._bytes += count
-        check_size(self._bytes)
 
     def _name(self) -> str:
         while (name := f"t{self._count}") in self._taken:
@@ -108,31 +107,24 @@ def check_size(count: int) -> None:
 
 @dataclass(frozen=True)
 class Block:
-    """Rows between two steps: one numeric matrix, or separate numeric and text columns."""
+    """Rows between two steps: a numeric matrix, or columns, each with whether it is text."""
 
     graph: Graph
-    matrix: str | None = None
-    width: int = 0
-    parts: list[tuple[str, bool]] = field(default_factory=list)
+    matrix: str = ""
+    columns: Mapping[int, tuple[str, bool]] = field(default_factory=dict)
 
     def take(self, places: list[int]) -> Block:
         """Select columns."""
-        if self.matrix is None:
-            return Block(self.graph, None, len(places), [self.parts[place] for place in places])
-        if places == list(range(self.width)):
-            return self
-        return Block(self.graph, self.graph.columns(self.matrix, places), len(places))
-
-    def numbers(self, what: str) -> str:
-        """Return all columns as one matrix; `what` names the step that needs numbers."""
-        if self.matrix is not None:
-            return self.matrix
-        if any(text for _, text in self.parts):
-            raise BadModel(f"{what} gets text columns, which ONNX cannot convert to numbers.")
-        return self.graph.joined([tensor for tensor, _ in self.parts])
+        if self.matrix:
+            return Block(self.graph, self.graph.columns(self.matrix, places))
+        return Block(self.graph, columns={i: self.columns[each] for i, each in enumerate(places)})
 
     def column(self, place: int) -> tuple[str, bool]:
         """Return one column, and whether it is text."""
-        if self.matrix is None:
-            return self.parts[place]
-        return self.graph.columns(self.matrix, [place]), False
+        return (self.take([place]).matrix, False) if self.matrix else self.columns[place]
+
+    def numbers(self) -> str:
+        """Return all columns as one matrix."""
+        if any(is_text for _, is_text in self.columns.values()):
+            raise BadModel("a step gets text columns, which ONNX cannot convert to numbers.")
+        return self.matrix or self.graph.joined([tensor for tensor, _ in self.columns.values()])

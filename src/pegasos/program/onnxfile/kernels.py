@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto, helper
+from onnx import TensorProto
 from scipy import sparse
 
 from pegasos.engine.kernels.base import Kernel
@@ -57,31 +57,12 @@ def _manhattan(graph: Graph, rows: str, support: Array) -> str:
 
     All differences at once would need rows x support vectors x columns of memory.
     """
-    count = graph.call(
-        "Concat", graph.call("Shape", rows, start=0, end=1), graph.integers([len(support)]), axis=0
-    )
-    zero = helper.make_tensor("zero", TensorProto.DOUBLE, [1], [0.0])
-    start = graph.call("ConstantOfShape", count, value=zero)
-    columns = graph.call("Transpose", rows, perm=[1, 0])
-    kind, number = helper.make_tensor_value_info, TensorProto.DOUBLE
-    body = helper.make_graph(
-        [
-            helper.make_node("Unsqueeze", ["x", "second"], ["x_"]),
-            helper.make_node("Unsqueeze", ["z", "first"], ["z_"]),
-            helper.make_node("Sub", ["x_", "z_"], ["difference"]),
-            helper.make_node("Abs", ["difference"], ["distance"]),
-            helper.make_node("Add", ["sum", "distance"], ["new_sum"]),
-        ],
-        "manhattan",
-        [kind("sum", number, [None, None]), kind("x", number, [None]), kind("z", number, [None])],
-        [kind("new_sum", number, [None, None])],
-        [
-            helper.make_tensor(name, TensorProto.INT64, [1], [axis])
-            for name, axis in (("first", 0), ("second", 1))
-        ],
-    )
-    others = graph.numbers(np.ascontiguousarray(support.T))
-    return graph.call("Scan", start, columns, others, body=body, num_scan_inputs=2)
+    found = ""
+    for place, values in enumerate(support.T):
+        difference = graph.call("Sub", graph.columns(rows, [place]), values[None, :])
+        distance = graph.call("Abs", difference)
+        found = graph.call("Add", found, distance) if found else distance
+    return found
 
 
 def _polynomial(graph: Graph, kernel: Any, values: str) -> str:

@@ -16,23 +16,16 @@ import onnx
 from onnx import TensorProto, helper
 from sklearn.compose import ColumnTransformer
 
-from pegasos.learners.catalogue import model_of
 from pegasos.program.errors import BadModel
 from pegasos.program.files import write_bytes
 from pegasos.program.modelfile import Model, fitted_model, read_model
 from pegasos.program.onnxfile import decisions
 from pegasos.program.onnxfile.graph import FORMAT, OPSET, Block, Graph
-from pegasos.program.onnxfile.transformers import MISSING_TEXT, branches, text_columns, transformed
-from pegasos.search.anatomy import Anatomy, anatomy
+from pegasos.program.onnxfile.transformers import branches, text_columns, transformed
+from pegasos.search.anatomy import anatomy
 
 #: Name of the input if all columns are numeric, and names of the outputs.
 MATRIX, LABEL, SCORES, PROBABILITIES = "X", "label", "scores", "probabilities"
-_KINDS = {
-    "U": TensorProto.STRING,
-    "b": TensorProto.BOOL,
-    "i": TensorProto.INT64,
-    "f": TensorProto.DOUBLE,
-}
 
 
 @dataclass(frozen=True)
@@ -110,53 +103,65 @@ def export_onnx(model: Any, path: str | os.PathLike[str], *, float32: bool = Fal
     is_file = isinstance(model, str | os.PathLike)
     saved = read_model(model) if is_file else Model(fitted_model(model), 0)
     parts = anatomy(saved.estimator, fitted=True)
-    columns = _columns(saved, parts)
-    texts = text_columns(_first(parts)) if parts.stages else set[int]()
-    inputs = _inputs(parts, columns, texts)
-    outputs = _outputs(parts.learner, {each.name for each in inputs})
+    steps = [stage.part for stage in parts.stages if not stage.drops]
+    learner: Any = parts.learner
+    inputs = _inputs(saved.card, steps[0] if steps else learner)
+    outputs = _outputs(learner, {each.name for each in inputs})
     graph = Graph({*(each.name for each in inputs), *outputs.values()})
-    _fill(graph, parts, inputs, outputs, len(columns), float32)
-    facts = _facts(parts, inputs, outputs, float32)
-    content = _file(graph, parts.learner, inputs, outputs, facts)
+    block = _input_block(graph, inputs, float32)
+    for step in steps:
+        block = transformed(step, block)
+    decisions.add_outputs(graph, learner, block.numbers(), outputs)
+    classes = decisions.plain_classes(learner.classes_).tolist()
+    facts = {
+        "version": version("pegasos"),
+        "steps": " -> ".join([*(each.label for each in parts.stages), type(learner).__name__]),
+        "kernel": "linear" if learner.kernel is None else repr(learner.kernel_),
+        "classes": json.dumps(classes, ensure_ascii=False),
+        "inputs": json.dumps([asdict(each) for each in inputs], ensure_ascii=False),
+        "outputs": json.dumps(outputs),
+    }
+    if len(classes) == 2:
+        facts["threshold"] = repr(float(learner.threshold_))
+    if learner.calibration_ is not None:
+        facts["calibration"] = learner.calibration_.kind
+    content = _content(graph, facts)
     write_bytes(path, content)
-    classes = decisions.plain_classes(parts.learner.classes_).tolist()
-    numbers = facts["pegasos.numbers"]
+    numbers = "float32" if float32 else "float64"
     return Exported(os.fspath(path), len(content), inputs, outputs, classes, numbers)
 
 
-def _first(parts: Anatomy) -> Any:
-    """Return the first step that transforms the input columns."""
-    return next((stage.part for stage in parts.stages if not stage.drops), None)
+def _inputs(card: dict[str, Any], first: Any) -> list[Input]:
+    """Return one matrix input if all columns are numeric, else one input per column used.
 
-
-def _columns(saved: Model, parts: Anatomy) -> list[tuple[str, str]]:
-    """Return name and kind of each column, from the card of a model file or the estimator."""
-    first: Any = _first(parts) or parts.learner
-    width = int(first.n_features_in_)
-    listed: Any = saved.card.get("columns", [])
-    are_columns = isinstance(listed, list) and all(isinstance(each, dict) for each in listed)
-    if are_columns and len(listed) == width:
-        return [(str(each.get("name")), str(each.get("kind"))) for each in listed]
-    names = getattr(first, "feature_names_in_", [f"x{place + 1}" for place in range(width)])
-    return [(str(name), "number") for name in names]
-
-
-def _inputs(parts: Anatomy, columns: list[tuple[str, str]], texts: set[int]) -> list[Input]:
-    """Return one matrix input if all columns are numeric, else one input per column used."""
+    Names and kinds of columns are those of the card of a model file, or of the first step.
+    """
+    width, texts = int(first.n_features_in_), text_columns(first)
+    listed: Any = card.get("columns")
+    if (
+        isinstance(listed, list)
+        and len(listed) == width
+        and all(isinstance(c, dict) for c in listed)
+    ):
+        columns = [(str(each.get("name")), str(each.get("kind"))) for each in listed]
+    else:
+        names = getattr(first, "feature_names_in_", [f"x{place + 1}" for place in range(width)])
+        columns = [(str(name), "number") for name in names]
     if not texts:
         return [Input(MATRIX, "number", [name for name, _ in columns])]
-    first = _first(parts)
-    used: Any = range(len(columns))
+    used: Any = range(width)
     if isinstance(first, ColumnTransformer):
         used = {place for _, _, places in branches(first) for place in places}
-    names = [name or f"x{place + 1}" for place, (name, _) in enumerate(columns)]
-    if len(set(names)) < len(names):
+    if len({name or f"x{place + 1}" for place, (name, _) in enumerate(columns)}) < width:
         raise BadModel(
             "two columns have the same name: an ONNX file has one input per column, "
             "and each needs its own name."
         )
-    kinds = ["text" if place in texts else kind for place, (_, kind) in enumerate(columns)]
-    return [Input(names[place], kinds[place], [columns[place][0]], place) for place in sorted(used)]
+    return [
+        Input(name or f"x{place + 1}", "text" if place in texts else kind, [name], place)
+        for place, (name, kind) in enumerate(columns)
+        if place in used
+    ]
 
 
 def _outputs(learner: Any, taken: set[str]) -> dict[str, str]:
@@ -170,102 +175,31 @@ def _outputs(learner: Any, taken: set[str]) -> dict[str, str]:
     return found
 
 
-def _fill(
-    graph: Graph,
-    parts: Anatomy,
-    inputs: list[Input],
-    outputs: dict[str, str],
-    width: int,
-    float32: bool,
-) -> None:
-    """Add all operators from the inputs to the outputs."""
-
-    def read(each: Input) -> str:
-        return graph.as_numbers(each.name) if float32 and each.kind != "text" else each.name
-
-    if inputs[0].place is None:
-        block = Block(graph, read(inputs[0]), width)
-    else:
-        places = [("", False)] * width
-        for each in inputs:
-            places[each.place or 0] = (read(each), each.kind == "text")
-        block = Block(graph, None, width, places)
-    for stage in parts.stages:
-        block = block if stage.drops else transformed(stage.part, block)
-    learner: Any = parts.learner
-    raw = decisions.scores(graph, learner, block.numbers("the learner"))
-    found = decisions.decision_values(graph, learner, raw)
-    is_binary = len(learner.classes_) == 2
-    graph.rename(decisions.labels(graph, learner, found), outputs[LABEL])
-    graph.rename(decisions.single(graph, found) if is_binary else found, outputs[SCORES])
-    if PROBABILITIES in outputs and learner.couples_pairs:
-        graph.rename(decisions.coupled(graph, learner, raw), outputs[PROBABILITIES])
-    elif PROBABILITIES in outputs:
-        graph.rename(decisions.probabilities(graph, learner, found), outputs[PROBABILITIES])
+def _input_block(graph: Graph, inputs: list[Input], float32: bool) -> Block:
+    """Declare the inputs, and return them as text and float64 numbers."""
+    number = TensorProto.FLOAT if float32 else TensorProto.DOUBLE
+    columns: dict[int, tuple[str, bool]] = {}
+    for each in inputs:
+        is_text = each.kind == "text"
+        graph.add_input(each.name, TensorProto.STRING if is_text else number, len(each.columns))
+        tensor = graph.as_numbers(each.name) if float32 and not is_text else each.name
+        if each.place is None:
+            return Block(graph, tensor)
+        columns[each.place] = (tensor, is_text)
+    return Block(graph, columns=columns)
 
 
-def _file(
-    graph: Graph, learner: Any, inputs: list[Input], outputs: dict[str, str], facts: dict[str, str]
-) -> bytes:
-    """Return the checked content of the file."""
-    is_single = facts["pegasos.numbers"] == "float32"
-    number = TensorProto.FLOAT if is_single else TensorProto.DOUBLE
-    value, count = helper.make_tensor_value_info, len(learner.classes_)
-    declared = [
-        value(
-            each.name,
-            TensorProto.STRING if each.kind == "text" else number,
-            ["rows", len(each.columns)],
-        )
-        for each in inputs
-    ]
-    label = _KINDS[decisions.plain_classes(learner.classes_).dtype.kind]
-    scores = ["rows"] if count == 2 else ["rows", count]
-    made = [value(outputs[LABEL], label, ["rows"])]
-    made += [value(outputs[SCORES], TensorProto.DOUBLE, scores)]
-    if PROBABILITIES in outputs:
-        made += [value(outputs[PROBABILITIES], TensorProto.DOUBLE, ["rows", count])]
-    shape = "one input per column, rows x 1" if inputs[0].place is not None else "one matrix"
+def _content(graph: Graph, facts: dict[str, str]) -> bytes:
+    """Return the content of the file, with the facts as its metadata."""
     file = helper.make_model(
-        helper.make_graph(graph.nodes, "pegasos", declared, made, graph.constants),
+        helper.make_graph(graph.nodes, "pegasos", graph.inputs, graph.outputs, graph.constants),
         opset_imports=[helper.make_opsetid("", OPSET)],
         producer_name="pegasos",
-        producer_version=version("pegasos"),
+        producer_version=facts["version"],
         ir_version=FORMAT,
-        doc_string=f"Written by pegasos {version('pegasos')}: {facts['pegasos.model']}, kernel "
-        f"{facts['pegasos.kernel']}, classes {facts['pegasos.classes']}. Inputs: {shape}; "
-        "see metadata_props.",
+        doc_string=f"Written by pegasos {facts['version']}: {facts['steps']}, classes "
+        f"{facts['classes']}. metadata_props describe inputs and outputs.",
     )
-    helper.set_model_props(file, facts)
+    helper.set_model_props(file, {f"pegasos.{name}": fact for name, fact in facts.items()})
     onnx.checker.check_model(file, full_check=True)
     return bytes(file.SerializeToString())
-
-
-def _facts(
-    parts: Anatomy, inputs: list[Input], outputs: dict[str, str], float32: bool
-) -> dict[str, str]:
-    """Return the metadata of the file; values that are not plain text are JSON."""
-    learner: Any = parts.learner
-    classes = decisions.plain_classes(learner.classes_).tolist()
-    found = {
-        "model": model_of(learner).name,
-        "learner": type(learner).__name__,
-        "kernel": "linear" if learner.kernel is None else repr(learner.kernel_),
-        "steps": " -> ".join([*(stage.label for stage in parts.stages), type(learner).__name__]),
-        "classes": json.dumps(classes, ensure_ascii=False),
-        "inputs": json.dumps([asdict(each) for each in inputs], ensure_ascii=False),
-        "outputs": json.dumps(outputs, ensure_ascii=False),
-        "numbers": "float32" if float32 else "float64",
-        "missing": json.dumps(
-            {"number": "NaN", "text": MISSING_TEXT, "date": "days since 1970-01-01"}
-        ),
-    }
-    if hasattr(learner, "lam_"):
-        found["lambda"] = repr(float(learner.lam_))
-    if len(learner.classes_) == 2:
-        found["threshold"] = repr(float(learner.threshold_))
-    if learner.calibration_ is not None:
-        found["calibration"] = learner.calibration_.kind
-    return {f"pegasos.{name}": value for name, value in found.items()} | {
-        "pegasos.version": version("pegasos")
-    }

@@ -32,27 +32,20 @@ _TWO_MISSING = (
 
 def transformed(part: Any, block: Block) -> Block:
     """Apply a fitted step to a block."""
-    kind = type(part)
-    if kind in _BLOCKS:
-        return _BLOCKS[kind](part, block)
-    if kind not in _MATRICES:
-        raise BadModel(f"{kind.__name__} has no form in ONNX.")
-    return Block(block.graph, _MATRICES[kind](block.graph, part, block.numbers(kind.__name__)))
+    # Recent versions of scikit-learn represent "passthrough" by a FunctionTransformer.
+    is_function = isinstance(part, preprocessing.FunctionTransformer)
+    if part in (None, "passthrough") or (is_function and part.func is None):
+        return block
+    if type(part) in _COLUMNWISE:
+        return _COLUMNWISE[type(part)](part, block)
+    if type(part) not in _MATRICES:
+        raise BadModel(f"{type(part).__name__} has no form in ONNX.")
+    return Block(block.graph, _MATRICES[type(part)](block.graph, part, block.numbers()))
 
 
-def _is_passthrough(part: Any) -> bool:
-    """Return whether a part passes columns through unchanged.
-
-    Recent versions of scikit-learn represent "passthrough" by a FunctionTransformer.
-    """
-    return part in (None, "passthrough") or (
-        isinstance(part, preprocessing.FunctionTransformer) and part.func is None
-    )
-
-
-def _steps(part: Pipeline, block: Block) -> Block:
+def _pipeline(part: Pipeline, block: Block) -> Block:
     for _, step in part.steps:
-        block = block if _is_passthrough(step) else transformed(step, block)
+        block = transformed(step, block)
     return block
 
 
@@ -64,15 +57,12 @@ def branches(part: ColumnTransformer) -> Iterator[tuple[str, Any, list[int]]]:
             yield name, each, places
 
 
-def _columns(part: ColumnTransformer, block: Block) -> Block:
+def _by_columns(part: ColumnTransformer, block: Block) -> Block:
     graph, found = block.graph, []
     for name, each, places in branches(part):
-        taken = block.take(places)
-        tensor = (taken if _is_passthrough(each) else transformed(each, taken)).numbers(name)
+        tensor = transformed(each, block.take(places)).numbers()
         weight = (part.transformer_weights or {}).get(name)
-        if weight is not None:
-            tensor = graph.call("Mul", tensor, float(weight))
-        found.append(tensor)
+        found.append(tensor if weight is None else graph.call("Mul", tensor, float(weight)))
     return Block(graph, graph.joined(found))
 
 
@@ -117,8 +107,7 @@ def _products(graph: Graph, part: Any, rows: str) -> str:
     for line, term in zip(places, terms, strict=True):
         line[: len(term)] = term
     zeros = graph.call("Mul", graph.columns(rows, [0]), 0.0)
-    ones = graph.call("Add", zeros, 1.0)
-    both = graph.joined([rows, ones])
+    both = graph.joined([rows, graph.call("Add", zeros, 1.0)])
     found = graph.columns(both, places[:, 0])
     for factor in places.T[1:]:
         found = graph.call("Mul", found, graph.columns(both, factor))
@@ -132,31 +121,27 @@ def _landmarks(graph: Graph, part: Nystroem, rows: str) -> str:
 
 def _filled(part: SimpleImputer, block: Block) -> Block:
     """Fill missing values, drop columns without a fill value, and append indicators."""
-    graph, fills = block.graph, part.statistics_
-    places = range(len(fills))
-    kept = [place for place in places if part.keep_empty_features or fills[place] == fills[place]]
-    shown = [int(place) for place in part.indicator_.features_] if part.add_indicator else []
-    if block.matrix is not None:
-        missing = _missing_numbers(graph, block.matrix, part.missing_values)
-        rows = Block(graph, block.matrix, len(fills)).take(kept).numbers("SimpleImputer")
-        holes = Block(graph, missing, len(fills)).take(kept).numbers("SimpleImputer")
-        filled = graph.call("Where", holes, fills[kept].astype(np.float64), rows)
-        signs = [graph.as_numbers(graph.columns(missing, shown))] if shown else []
-        return Block(graph, graph.joined([filled, *signs]), len(kept) + len(shown))
-    found, signals = [], []
-    for place in places:
-        tensor, is_text = block.column(place)
+    graph, found, signs = block.graph, list[tuple[str, bool]](), list[tuple[str, bool]]()
+    shown = part.indicator_.features_ if part.add_indicator else ()
+    pieces: Any = [([place], *column) for place, column in block.columns.items()]
+    if block.matrix:
+        pieces = [(list(range(len(part.statistics_))), block.matrix, False)]
+    for places, tensor, is_text in pieces:
+        fills = part.statistics_[places]
         if is_text:
-            missing = graph.call("Equal", tensor, _string(graph, part.missing_values))
+            missing = graph.call("Equal", tensor, _texts(graph, [part.missing_values]))
+            filled = graph.call("Where", missing, _texts(graph, fills), tensor)
         else:
             missing = _missing_numbers(graph, tensor, part.missing_values)
-        if place in kept:
-            value = fills[place]
-            fill = _string(graph, value) if is_text else graph.numbers(float(value))
-            found.append((graph.call("Where", missing, fill, tensor), is_text))
-        if place in shown:
-            signals.append((graph.as_numbers(missing), False))
-    return Block(graph, None, len(found) + len(signals), [*found, *signals])
+            filled = graph.call("Where", missing, fills.astype(np.float64)[None, :], tensor)
+        kept = np.flatnonzero([part.keep_empty_features or fill == fill for fill in fills])
+        if len(kept):
+            found.append((graph.columns(filled, kept), is_text))
+        marked = np.flatnonzero(np.isin(places, shown))
+        if len(marked):
+            signs.append((graph.as_numbers(graph.columns(missing, marked)), False))
+    columns = Block(graph, columns=dict(enumerate(found + signs)))
+    return Block(graph, columns.numbers()) if block.matrix else columns
 
 
 def _missing_numbers(graph: Graph, rows: str, missing: Any) -> str:
@@ -170,17 +155,17 @@ def _missing_numbers(graph: Graph, rows: str, missing: Any) -> str:
     return graph.call("Equal", rows, float(missing))
 
 
-def _string(graph: Graph, value: Any) -> str:
-    return graph.strings([_text(value)], (1, 1))
-
-
-def _text(value: Any) -> str:
-    """Return text, or the representation of missing text."""
-    if isinstance(value, str):
-        return value
-    if value is None or value != value:
-        return MISSING_TEXT
-    raise BadModel(f"{short(value)} is among text values; a column of an ONNX file has one type.")
+def _texts(graph: Graph, values: Any) -> str:
+    """Add a row of texts, in which missing ones are represented."""
+    texts = [MISSING_TEXT if _is_missing(value) else value for value in values]
+    for text in texts:
+        if not isinstance(text, str):
+            raise BadModel(
+                f"{short(text)} is among text values; a column of an ONNX file has one type."
+            )
+    if len(set(texts)) < len(texts):
+        raise BadModel(_TWO_MISSING)
+    return graph.constant(np.array([texts], dtype=object))
 
 
 def _one_hot(part: Any, block: Block) -> Block:
@@ -190,7 +175,7 @@ def _one_hot(part: Any, block: Block) -> Block:
         marks = graph.as_numbers(_equal(graph, *block.column(place), categories))
         kept = [code for code in range(len(categories)) if code != dropped[place]]
         if kept:
-            found.append(Block(graph, marks, len(categories)).take(kept).numbers("OneHotEncoder"))
+            found.append(graph.columns(marks, kept))
     return Block(graph, graph.joined(found))
 
 
@@ -201,12 +186,12 @@ def _ordinal(part: Any, block: Block) -> Block:
     for place, categories in enumerate(part.categories_):
         codes = np.arange(len(categories), dtype=float)
         codes[[_is_missing(each) for each in categories]] = part.encoded_missing_value
-        marks = _equal(graph, *block.column(place), categories)
-        place_of = graph.call("ArgMax", graph.as_numbers(marks), axis=1, keepdims=1)
-        known = graph.call("Greater", graph.row_sums(graph.as_numbers(marks)), 0.0)
+        marks = graph.as_numbers(_equal(graph, *block.column(place), categories))
+        place_of = graph.call("ArgMax", marks, axis=1, keepdims=1)
+        known = graph.call("Greater", graph.row_sums(marks), 0.0)
         code = graph.call("Gather", codes, place_of, axis=0)
         found.append(graph.call("Where", known, code, unknown))
-    return Block(graph, graph.joined(found), len(found))
+    return Block(graph, graph.joined(found))
 
 
 def _is_missing(value: Any) -> bool:
@@ -215,22 +200,16 @@ def _is_missing(value: Any) -> bool:
 
 def _equal(graph: Graph, column: str, is_text: bool, categories: Array) -> str:
     """Compare a column with each category, rows x categories; the missing one is last."""
-    known = [each for each in categories if not _is_missing(each)]
     if is_text:
-        texts = [_text(each) for each in categories]
-        if len(set(texts)) < len(texts):
-            raise BadModel(_TWO_MISSING)
-        return graph.call("Equal", column, graph.strings(texts, (1, len(texts))))
+        return graph.call("Equal", column, _texts(graph, categories))
+    known = [each for each in categories if not _is_missing(each)]
     if not all(isinstance(each, int | float | np.number | np.bool_) for each in known):
         raise BadModel(
             f"a column has categories of mixed kinds, such as {short(categories.tolist())}."
         )
     if len(categories) - len(known) > 1:
         raise BadModel(_TWO_MISSING)
-    found = []
-    if known:
-        values = graph.numbers(np.array(known, dtype=float)[None, :])
-        found.append(graph.call("Equal", column, values))
+    found = [graph.call("Equal", column, np.array([known], dtype=float))] if known else []
     if len(known) < len(categories):
         found.append(graph.call("IsNaN", column))
     return graph.joined(found)
@@ -241,21 +220,13 @@ def text_columns(part: Any) -> set[int]:
     if isinstance(part, ColumnTransformer):
         return {places[each] for _, inner, places in branches(part) for each in text_columns(inner)}
     if isinstance(part, Pipeline):  # imputers keep the order of columns that have values
-        steps = (step for _, step in part.steps if isinstance(step, _OF_COLUMNS))
-        return {each for step in steps for each in text_columns(step)}
+        return {each for _, step in part.steps for each in text_columns(step)}
     values: Any = [[fill] for fill in part.statistics_] if isinstance(part, SimpleImputer) else ()
     if isinstance(part, preprocessing.OneHotEncoder | preprocessing.OrdinalEncoder):
         values = part.categories_
     return {place for place, own in enumerate(values) if any(isinstance(each, str) for each in own)}
 
 
-_OF_COLUMNS = (
-    ColumnTransformer,
-    preprocessing.OneHotEncoder,
-    preprocessing.OrdinalEncoder,
-    SimpleImputer,
-    Pipeline,
-)
 _MATRICES: dict[type, Callable[[Graph, Any, str], str]] = {
     preprocessing.StandardScaler: lambda graph, part, rows: _scaled(
         graph, rows, part.mean_ if part.with_mean else None, part.scale_
@@ -269,9 +240,9 @@ _MATRICES: dict[type, Callable[[Graph, Any, str], str]] = {
     preprocessing.PolynomialFeatures: _products,
     Nystroem: _landmarks,
 }
-_BLOCKS: dict[type, Callable[[Any, Block], Block]] = {
-    Pipeline: _steps,
-    ColumnTransformer: _columns,
+_COLUMNWISE: dict[type, Callable[[Any, Block], Block]] = {
+    Pipeline: _pipeline,
+    ColumnTransformer: _by_columns,
     SimpleImputer: _filled,
     preprocessing.OneHotEncoder: _one_hot,
     preprocessing.OrdinalEncoder: _ordinal,
