@@ -109,6 +109,10 @@ class Measure:
         """Format a value; a non-breaking space joins number and percent sign."""
         return f"{100 * value:.2f}\u00a0%" if self.percent else f"{value:.4g}"
 
+    def rank(self, value: float | None) -> float:
+        """Return the sort key of a value: better values first, None last."""
+        return math.inf if value is None else value if self.least else -value
+
     def label(self, value: float) -> str:
         """Format a value for a heatmap cell: an error in percent, without the percent sign."""
         if self.percent:

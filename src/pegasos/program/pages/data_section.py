@@ -10,14 +10,8 @@ import numpy as np
 
 from pegasos.program.pages import vega
 from pegasos.program.pages.blocks import Block, Chart, Gallery, Section, Table, Text, columns
-from pegasos.program.pages.labeled_rows import (
-    STATISTICS_ROWS,
-    LabeledRows,
-    brief,
-    dense,
-    sample,
-)
-from pegasos.program.pages.rendering import Page
+from pegasos.program.pages.labeled_rows import STATISTICS_ROWS, LabeledRows, brief, dense, sample
+from pegasos.program.pages.page import Page
 from pegasos.program.pages.values import count
 from pegasos.program.pages.vega import Rows, Spec, chart, either, mark, number, tooltip, word
 from pegasos.program.tables.dataset import DATES, Dataset, take
@@ -99,20 +93,20 @@ def _boxes(listed: Rows) -> Spec:
             z = ((each[own] or 0.0) - (each["mean"] or 0.0)) / each["std"]
             row[name] = round(max(-_CUT, min(_CUT, z)), 3)
         rows.append(row)
-    y, title = {"y": _names("name", "order", 150)}, "distance from the mean, in std"
+    y = vega.names("name", "order", 150)
+    title = "distance from the mean, in std"
+    low = number("low", title=title, axis={"tickCount": 7, "format": "~g"})
+    first, middle = (number(name, title=title) for name in ("first", "middle"))
     legend: Spec = {"title": "between classes", "format": ".0%", "orient": "top"}
     legend |= {"gradientLength": 140, "gradientThickness": 8}
     # From gray to orange: features that separate classes stand out, on light and on dark.
     scale = {"range": ["#8a94a0", "#e08600"], "interpolate": "lab"}
+    color = number("between", scale=scale, legend=legend)
     hints = tooltip(name="feature", **{name: (name, ".4~g") for name in names})
-    low = number("low", title=title, axis={"tickCount": 7, "format": "~g"})
-    first, middle = (number(name, title=title) for name in ("first", "middle"))
-    box = {"x": first, "x2": {"field": "third"}, **y, "tooltip": hints}
-    box["color"] = number("between", scale=scale, legend=legend)
     layers = [
-        mark("rule", {"x": low, "x2": {"field": "high"}, **y}),
-        mark("bar", box, size=9),
-        mark("tick", {"x": middle, **y}, thickness=2, size=11, color="#fff"),
+        mark("rule", x=low, x2={"field": "high"}, y=y),
+        mark("bar", x=first, x2={"field": "third"}, y=y, color=color, tooltip=hints, size=9),
+        mark("tick", x=middle, y=y, thickness=2, size=11, color="#fff"),
     ]
     return chart(rows, *layers, height=17 * len(rows))
 
@@ -131,7 +125,8 @@ def _correlations(found: LabeledRows) -> list[Block]:
     ]
     total = len(found.separation.names)
     caption = "" if len(names) == total else f"{len(names)} of {total} features."
-    places: Spec = {"x": _names("one", "a", 110, labelAngle=-60), "y": _names("two", "b", 110)}
+    places: Spec = {"x": vega.names("one", "a", 110, labelAngle=-60)}
+    places["y"] = vega.names("two", "b", 110)
     looks = vega.signed("r", 1.0)
     places["tooltip"] = tooltip(one="feature", two="and", r=("r", ".2f"))
     ink, label = either("abs(datum.r) > 0.7", "#fff", "currentColor"), number("r", format=".1f")
@@ -162,16 +157,10 @@ def _pairs(rows: LabeledRows) -> list[Block]:
         places = {"x": number("x", title=x, axis=axis, scale=scale)}
         places["y"] = number("y", title=y, axis=axis, scale=scale)
         hints = tooltip(**{"class": "class"}, x=(x, ".4~g"), y=(y, ".4~g"))
-        dots = {**looks, **places, "tooltip": hints}
-        drawn = mark("point", dots, filled=True, size=26, opacity=0.7)
-        spec = chart(points, drawn, width=260, height=240)
+        dots = mark("point", looks, places, tooltip=hints, filled=True, size=26, opacity=0.7)
+        spec = chart(points, dots, width=260, height=240)
         charts.append(Chart(f"pair {len(charts) + 1}", f"{y} against {x}", spec, layout="fit"))
     return charts
-
-
-def _names(field: str, order: str, limit: int, **axis: Any) -> Spec:
-    """Return an axis of texts without a title, cut at a number of pixels."""
-    return word(field, order, title=None, axis={"labelLimit": limit, **axis})
 
 
 # -- images and values of rows ---------------------------------------------------------------------

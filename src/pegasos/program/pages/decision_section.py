@@ -101,7 +101,7 @@ def _reliability(found: CalibrationRecord) -> Chart:
     places = _shares(titles, limit)
     hints = tooltip(**{key: (title, ".1%") for key, title in titles.items()}, rows=("rows", ","))
     point = {"filled": True, "size": 60, "color": BLUE}
-    line = mark("line", {**places, "tooltip": hints}, strokeWidth=2, color=BLUE, point=point)
+    line = mark("line", places, tooltip=hints, strokeWidth=2, color=BLUE, point=point)
     diagonal = _dashed(places, [{"p": 0, "share": 0}, {"p": limit, "share": limit}])
     names = {OWN: "of the model itself"}
     briers = (f"{names.get(kind, kind)} {value:.4f}" for kind, value in found.briers.items())
@@ -131,8 +131,8 @@ def rate_charts(found: dict[str, Any]) -> dict[str, Spec]:
         random = [{across: 0.0, down: first}, {across: 1.0, down: last}]
         layers = [
             _dashed(places, random),
-            mark("line", {**places, "order": number("place")}, strokeWidth=2, **look),
-            mark("point", {**places, "tooltip": hints}, filled=True, size=12, **look),
+            mark("line", places, order=number("place"), strokeWidth=2, **look),
+            mark("point", places, tooltip=hints, filled=True, size=12, **look),
             here,
         ]
         known = [row for row in found["rows"] if row[down] is not None]

@@ -22,11 +22,7 @@ _DRAWN, _CLASSES, _REPEATS = 20, 10, 3
 
 
 def explain_rows(
-    estimator: Any,
-    dataset: Dataset,
-    rows: Any = None,
-    metric: str = "error",
-    positive: Any = None,
+    estimator: Any, dataset: Dataset, rows: Any = None, metric: str = "error", positive: Any = None
 ) -> Explanation | None:
     """Return the explanation of a model on labeled rows.
 
@@ -82,15 +78,15 @@ def _importance(found: Explanation) -> Chart:
     change = "increase" if measure.least else "decrease"
     every: Rows = [{**vars(each), "sure": each.sure} for each in found.importance]
     rows: Rows = [{**each, "order": order} for order, each in enumerate(every[:_DRAWN])]
-    places = {"y": word("column", "order", title=None, axis={"labelLimit": 150})}
+    y, ends = vega.names("column", "order", 150), {"x2": {"field": "high"}}
     title = f"{change} of {found.metric} when the column is permuted"
     x = number("value", title=title, axis={"format": form, "tickCount": 5})
     numbers = {"value": (change, form), "low": ("95 % from", form), "high": ("to", form)}
-    bars = {**places, "x": x, "color": either("datum.sure", vega.BLUE, vega.GRAY)}
-    ends = {**places, "x": number("low", title=title), "x2": {"field": "high"}}
+    hints, color = tooltip(column="column", **numbers), either("datum.sure", vega.BLUE, vega.GRAY)
+    look = {"strokeWidth": 2, "color": vega.ORANGE, "aria": False}
     layers = [
-        mark("bar", {**bars, "tooltip": tooltip(column="column", **numbers)}),
-        mark("rule", ends, strokeWidth=2, color=vega.ORANGE, aria=False),
+        mark("bar", x=x, y=y, color=color, tooltip=hints),
+        mark("rule", ends, x=number("low", title=title), y=y, **look),
     ]
     caption = f"On {found.rows:,} rows; lines are 95 % intervals, gray bars are within noise. "
     caption += "Columns that carry the same information share their importance."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -48,13 +49,12 @@ def weight_blocks(estimator: Any) -> list[Block]:
     caption = "" if len(shown) == W.shape[1] else f"The {len(shown)} largest of {W.shape[1]:,}. "
     caption += "Features are scaled and encoded as for the learner. "
     hints = tooltip(feature="feature", **{"class": "for class"}, weight=("weight", ".4~g"))
-    names_axis = word("feature", "order", title=None, axis={"labelLimit": 150})
-    places: Spec = {"y": names_axis, "tooltip": hints}
+    places: Spec = {"y": vega.names("feature", "order", 150), "tooltip": hints}
     if len(W) == 1:
         caption += f"Positive weights increase the score of {labels[0]}."
-        places["x"] = number("weight", axis={"format": "~g", "tickCount": 6})
-        places["color"] = either("datum.weight < 0", vega.BLUE, "#e69f00")
-        spec = chart(rows, mark("bar", places), height=18 * len(rows))
+        x = number("weight", axis={"format": "~g", "tickCount": 6})
+        color = either("datum.weight < 0", vega.BLUE, "#e69f00")
+        spec = chart(rows, mark("bar", places, x=x, color=color), height=18 * len(rows))
     else:
         caption += "Orange increases the score of a class, blue decreases it."
         looks = vega.signed("weight", max(abs(row["weight"]) for row in rows) or 1.0)
@@ -80,7 +80,7 @@ def feature_names_of(estimator: Any, count: int) -> list[str] | None:
         except (AttributeError, ValueError, NotFittedError):
             return None
         if isinstance(stage.part, ColumnTransformer):
-            names = _plain_names(stage.part, names)
+            names = _plain_names(names)
     names = _numbered(count) if names is None else names
     return [str(name) for name in names] if len(names) == count else None
 
@@ -89,20 +89,11 @@ def _numbered(count: int) -> Any:
     return np.array([f"x{j + 1}" for j in range(count)], dtype=object)
 
 
-def _plain_names(part: ColumnTransformer, names: Any) -> Any:
+def _plain_names(names: Any) -> Any:
     """Return names without the step before "__", and readable names of missing-value indicators."""
-    missing: dict[str, str] = {}
-    for _, encoder, _ in part.transformers_:
-        columns_ = getattr(encoder, "feature_names_in_", ())
-        found = getattr(encoder, "categories_", ())
-        for column, categories in zip(columns_, found, strict=False):
-            gaps = (each for each in categories if each is None or each != each)
-            missing |= {f"{column}_{gap}": f"{column} missing" for gap in gaps}
-    plain, indicator = [str(name).partition("__")[2] for name in names], "missingindicator_"
-    for place, name in enumerate(plain):
-        if name.startswith(indicator):
-            plain[place] = f"{name.removeprefix(indicator)} missing"
-    return np.array([missing.get(name, name) for name in plain], dtype=object)
+    missing = re.compile(r"missingindicator_(.*)|(.*)_(?:None|nan)")
+    plain = (str(name).partition("__")[2] for name in names)
+    return np.array([missing.sub(r"\1\2 missing", name) for name in plain], dtype=object)
 
 
 # -- convergence -----------------------------------------------------------------------------------
@@ -174,21 +165,26 @@ def _curve(place: int, rows: Rows, what: str, unit: str, caption: str = "") -> C
 def curve_chart(rows: Rows, x: str, y: str) -> Spec:
     """Return a line chart of `y` by step or epoch, with its lower bound (dashed) if present."""
     axis = {"format": "~s", "tickCount": 6, "tickMinStep": 1}
-    across = {"x": number("x", title=x, scale={"nice": False}, axis=axis)}
+    across = number("x", title=x, scale={"nice": False}, axis=axis)
     values = [row["y"] for row in rows]
     if "bound" not in rows[0]:
         hints = tooltip(x=(x, ","), y=(y, ".4~g"))
-        line = {**across, "y": vega.quantity("y", y, values), "tooltip": hints}
-        return chart(rows, mark("line", line, **_LINE), height=240)
+        line = mark("line", x=across, y=vega.quantity("y", y, values), tooltip=hints, **_LINE)
+        return chart(rows, line, height=240)
     floor = min(values) / 30 if max(values) > 10 * min(values) else 0.0
     values += [max(floor, row["bound"]) for row in rows]  # a bound near zero is drawn at the floor
     hints = tooltip(x=(x, ","), y=(y, ".5~g"), bound=("certified lower bound", ".5~g"))
     above, below = (
-        {**across, "tooltip": hints, "y": vega.quantity(name, y, values), "color": {"value": color}}
-        for name, color in zip(("y", "lower"), vega.CLASSES, strict=False)
+        {
+            "x": across,
+            "tooltip": hints,
+            "y": vega.quantity(name, y, values),
+            "color": {"value": ink},
+        }
+        for name, ink in zip(("y", "lower"), vega.CLASSES, strict=False)
     )
     layers = [
-        mark("area", {**below, "y2": {"field": "y"}}, opacity=0.12, aria=False),
+        mark("area", below, y2={"field": "y"}, opacity=0.12, aria=False),
         mark("line", above, **_LINE),
         mark("line", below, **_LINE, strokeDash=[6, 3]),
     ]

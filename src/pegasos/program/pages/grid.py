@@ -91,15 +91,11 @@ class Grid:
         """Point of the chosen setting."""
         return next(point for point in self.points if point.cell.number == self.best)
 
-    def rank(self, value: float | None) -> float:
-        """Return the sort key of a value of the metric: better values first, None last."""
-        return math.inf if value is None else value if self.measure.least else -value
-
     def best_at(self, points: list[Point], *axes: Axis) -> list[Point]:
         """Return the best point of the grid at each place of some axes; the choice comes first."""
 
         def rank(point: Point) -> tuple[bool, float]:
-            return point.cell.number != self.best, self.rank(point.estimate)
+            return point.cell.number != self.best, self.measure.rank(point.estimate)
 
         firsts: dict[Any, Point] = {}
         for point in sorted((point for point in points if point.in_grid), key=rank):
@@ -118,7 +114,9 @@ class Grid:
             if key not in groups and not point.in_grid:
                 key = next((each for each in groups if each[:2] == key[:2]), key)
             groups.setdefault(key, []).append(point)
-        return sorted(groups.values(), key=lambda each: min(self.rank(p.estimate) for p in each))
+        return sorted(
+            groups.values(), key=lambda each: min(self.measure.rank(p.estimate) for p in each)
+        )
 
     def family_of_choice(self) -> list[Point]:
         """Return the family of the chosen setting."""

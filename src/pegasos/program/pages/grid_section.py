@@ -10,7 +10,7 @@ from pegasos.program.pages import vega
 from pegasos.program.pages.blocks import Block, Chart, Table, Text, columns
 from pegasos.program.pages.grid import Axis, Grid, Point, axes_of, place, view
 from pegasos.program.pages.values import is_number, title_of, unbroken, value_text
-from pegasos.program.pages.vega import Rows, Spec, chart, either, mark, number, tooltip, word
+from pegasos.program.pages.vega import Rows, Spec, chart, mark, number, tooltip, word
 from pegasos.program.pages.wording import score_text
 from pegasos.program.records.runs import is_sampled
 
@@ -36,7 +36,10 @@ def grid_blocks(grid: Grid, clickable: bool) -> list[Block]:
     if len(families) > 1:
         best = [grid.choice if grid.choice in each else grid.best_at(each)[0] for each in families]
         blocks.append(_cell_table(grid, best, "families", "The best of each family", clickable))
-    ranked, title = sorted(grid.points, key=lambda p: grid.rank(p.cell.value)), "All settings"
+    ranked, title = (
+        sorted(grid.points, key=lambda p: grid.measure.rank(p.cell.value)),
+        "All settings",
+    )
     if len(ranked) > MOST_ROWS:
         title = f"The best {MOST_ROWS} of {len(ranked)} settings"
     return [*blocks, _cell_table(grid, ranked[:MOST_ROWS], "cells", title, clickable)]
@@ -134,7 +137,6 @@ def heatmap(grid: Grid, points: list[Point], across: Axis, down: Axis, part: str
         if row["mark"] == "choice" and point.cell.number != grid.best:
             row["note"] = f"choice, a variation of this one: {grid.choice.text}"
         row["label"] += "*" if place(point, axes) in second and row["label"] else ""
-        row["dark"] = row["value"] is not None and vega.shade(row["value"], scale) > vega.DARK
         for axis, name in ((across, "x"), (down, "y")):
             order = axis.values.index(point.at.get(axis.name))
             row |= {name: axis.labels[order], f"{name}r": order}
@@ -148,14 +150,14 @@ def heatmap(grid: Grid, points: list[Point], across: Axis, down: Axis, part: str
     legend = {"orient": "top", "gradientLength": 130, "gradientThickness": 8}
     legend |= {"title": measure.name, "values": scale["domain"], "format": _format(measure)}
     colors = {"domain": ["choice", "one standard error"], "range": [_RED, _ORANGE]}
-    framed = {**places, "stroke": word("mark", scale=colors, legend=None)}
-    frame = mark("rect", framed, fill=None, strokeWidth=3, aria=False)
+    stroke = word("mark", scale=colors, legend=None)
+    frame = mark("rect", places, stroke=stroke, fill=None, strokeWidth=3, aria=False)
     frame["transform"] = [{"filter": "datum.mark !== ''"}]
     return vega.heatmap(
         rows,
         {**places, "tooltip": [*_hints(measure), *tooltip(note="note")]},
         {"color": number("value", scale=scale, legend=legend)},
-        either("datum.dark", "#fff", "#111"),
+        vega.ON_CELLS,
         None if many > _NUMBERED else word("label"),
         frame,
         width=[width],
@@ -215,11 +217,10 @@ def lines(grid: Grid, points: list[Point], along: Axis, other: Axis) -> Spec:
     legend = {"symbolType": "stroke", "labelLimit": 230, "columns": 1}
     named: Spec = {"title": other.title, "legend": legend if len(other.values) > 1 else None}
     at["color"] = word("y", "yr", scale={"scheme": "viridis"}, **named)
-    band = {**at, "y": number("low", title=title), "y2": {"field": "high"}}
-    dots = {**at, "tooltip": _hints(grid.measure)}
+    low, hints = number("low", title=title), _hints(grid.measure)
     layers = [
-        mark("area", band, opacity=0.15, aria=False),
+        mark("area", at, y=low, y2={"field": "high"}, opacity=0.15, aria=False),
         mark("line", at, strokeWidth=2, aria=False),
-        mark("point", dots, filled=True, size=36, opacity=1),
+        mark("point", at, tooltip=hints, filled=True, size=36, opacity=1),
     ]
     return chart(rows, *layers, height=250)

@@ -1,8 +1,11 @@
-"""Page of a model: its parameters and errors, and its predictions on rows."""
+"""Page of a model: its parameters, errors and predictions; sections that searches share."""
 
 from __future__ import annotations
 
+import datetime
+import platform
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -10,22 +13,42 @@ import numpy as np
 
 from pegasos.explaining import Explanation
 from pegasos.program.modelfile import read_model
-from pegasos.program.pages import common_sections
-from pegasos.program.pages.blocks import Block, Code, Facts, Section, Text, Tiles
-from pegasos.program.pages.data_section import class_chart
+from pegasos.program.pages.blocks import (
+    Block,
+    Code,
+    Facts,
+    Section,
+    Table,
+    Text,
+    Tile,
+    Tiles,
+    columns,
+)
+from pegasos.program.pages.data_section import class_chart, data_blocks
 from pegasos.program.pages.decision_section import decision_blocks, model_rates
 from pegasos.program.pages.explanation_section import explain_rows, explanation_blocks
+from pegasos.program.pages.fit_section import learning_blocks, weight_blocks
 from pegasos.program.pages.labeled_rows import LabeledRows, as_dataset
+from pegasos.program.pages.page import Page
 from pegasos.program.pages.panel_section import model_panel
-from pegasos.program.pages.rendering import Page
-from pegasos.program.pages.values import cost_text, count, duration, kernel_text, number_text
+from pegasos.program.pages.plane_section import boundary_blocks, map_blocks
+from pegasos.program.pages.values import (
+    cost_text,
+    count,
+    duration,
+    interval,
+    kernel_text,
+    number_text,
+    percent,
+)
 from pegasos.program.records.models import ModelCard, learner_facts
 from pegasos.program.records.runs import ErrorCount
 from pegasos.program.scoring import scores_of
 from pegasos.program.tables.dataset import Dataset, take
 from pegasos.program.tables.row_hashes import hash_rows, split_known
-from pegasos.program.terminal.reproduction import next_commands
+from pegasos.program.terminal.reproduction import next_commands, python_lines
 from pegasos.search.anatomy import anatomy
+from pegasos.search.estimates import Estimate
 from pegasos.search.settings import Setting
 
 
@@ -85,9 +108,9 @@ def report_model(
         explanation = explanation or explain_rows(estimator, dataset, rows)
         errors[kind], wrong, middle = _evaluated(estimator, labeled, rows, kind, positive)
         columns = Section("explanation", "Which columns matter", explanation_blocks(explanation))
-        middle += [columns, *common_sections.model_sections(estimator, labeled, wrong, tsne)]
+        middle += [columns, *model_sections(estimator, labeled, wrong, tsne)]
     else:
-        middle = common_sections.model_sections(estimator, None, None, tsne)
+        middle = model_sections(estimator, None, None, tsne)
         text = "No confusion matrix: no rows were given. Use pegasos.report(model, X, y)."
         about: list[Block] = [Text(text, small=True)]
         if card.classes:
@@ -105,12 +128,10 @@ def report_model(
     summary = _tiles(errors, card)
     if file is not None:
         summary.append(Code("Next steps", "\n".join(next_commands(file, source))))
-    summary += [Facts(facts), *common_sections.error_table(errors, "Errors", folded=True)]
+    summary += [Facts(facts), *error_table(errors, "Errors", folded=True)]
     seed = learner.random_state if card.split is None else card.split.seed
     seed = seed if isinstance(seed, int) else None
-    again = common_sections.reproduction_blocks(
-        Setting.of(estimator), command, seed, seconds, versions
-    )
+    again = reproduction_blocks(Setting.of(estimator), command, seed, seconds, versions)
     sections = [
         Section("summary", "Summary", summary),
         *middle,
@@ -157,8 +178,82 @@ def _tiles(errors: dict[str, ErrorCount], card: ModelCard) -> list[Block]:
     """Return the errors on all kinds of rows, training rows last."""
     known = {name: each for name, each in errors.items() if each.error is not None}
     baseline = next((each.baseline for each in known.values() if each.baseline is not None), None)
-    tiles = common_sections.honest_tile(card.honest, baseline)
+    tiles = honest_tile(card.honest, baseline)
     for name in sorted(known, key=lambda name: "training" in name):
         heading = f"Error on {name}" if "rows" in name else f"Error on {name} rows"
-        tiles.append(common_sections.error_tile(heading, known[name]))
+        tiles.append(error_tile(heading, known[name]))
     return [Tiles(tiles)] if tiles else []
+
+
+# -- sections that pages of searches share --------------------------------------------------------
+
+
+def model_sections(model: Any, rows: LabeledRows | None, wrong: Any, tsne: bool) -> list[Section]:
+    """Return sections about a model, if there is one, and about rows, if there are some.
+
+    `wrong` marks misclassified rows; `tsne` draws the map by t-SNE, which takes seconds.
+    """
+    sections = []
+    if model is not None:
+        sections.append(Section("weights", "Weights", weight_blocks(model)))
+        sections.append(Section("learning", "Convergence", learning_blocks(model)))
+    if model is not None and rows is not None:
+        sections.append(Section("boundary", "Decision boundary", boundary_blocks(model, rows)))
+    if rows is not None:
+        sections.append(Section("map", "Map of the rows", map_blocks(rows, wrong, tsne)))
+        sections.append(Section("rows", "The data", data_blocks(rows)))
+    return sections
+
+
+def error_tile(
+    name: str, each: ErrorCount | Estimate, baseline: float | None = None, rows: str = "rows"
+) -> Tile:
+    """Return an error; the bar is its share of the error of the baseline."""
+    words = [interval(each.low, each.high)]
+    if isinstance(each, Estimate):
+        words.append(each.method)
+    else:
+        words, baseline = [f"{each.mistakes} of {each.rows:,} {rows}", *words], each.baseline
+        words += [] if baseline is None else [f"baseline: {percent(baseline)}"]
+    share = min(1.0, (each.error or 0.0) / baseline) if baseline else None
+    return name, percent(each.error), "; ".join(filter(None, words)), share
+
+
+def honest_tile(honest: Estimate | None, baseline: float | None) -> list[Tile]:
+    """Return the bias-corrected error of the choice, if it is known."""
+    return [] if honest is None else [error_tile("Expected error on new rows", honest, baseline)]
+
+
+def error_table(errors: dict[str, ErrorCount], title: str, folded: bool = False) -> list[Block]:
+    """Return counted errors with their intervals."""
+    rows = [{"of": name, **vars(each)} for name, each in errors.items() if each.error is not None]
+    listed = columns("text", of="") + columns("number", rows="rows", mistakes="mistakes")
+    listed += columns("percent", error="error", low="95 % from", high="to", baseline="baseline")
+    return [Table("errors", title, listed, rows, folded=folded)] if rows else []
+
+
+def reproduction_blocks(
+    setting: Setting,
+    command: str | None,
+    seed: int | None,
+    seconds: float | None,
+    versions: dict[str, str] | None = None,
+) -> list[Block]:
+    """Return the command, the model in Python, and the versions, by default those at work."""
+    import threadpoolctl
+
+    from pegasos import __version__
+
+    if versions is None:
+        threads = max((each["num_threads"] for each in threadpoolctl.threadpool_info()), default=1)
+        libraries = {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "numba")}
+        versions = {
+            "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+            "pegasos": __version__,
+            "python": platform.python_version(),
+            **libraries,
+            "machine": f"{platform.system()} {platform.machine()}, {threads} threads",
+        }
+    blocks: list[Block] = [] if command is None else [Code("The command of this run", command)]
+    blocks.append(Code("The model in Python", python_lines(setting, seed)))
+    return [*blocks, Facts({"seed": seed, "duration": duration(seconds), **versions})]

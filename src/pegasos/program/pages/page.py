@@ -1,19 +1,124 @@
-"""Pages of runs and models: made from fitted objects, and read from files."""
+"""Pages as HTML with styles, scripts and data; made from fitted objects or read from files."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import html as escaping
+import itertools
+import json
+import re
 from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from pegasos.program.pages.blocks import Section
-from pegasos.program.pages.rendering import NAME, Page
+from pegasos.engine.runtime.compiling import cache_folder
+from pegasos.program.files import write_bytes, write_text
+from pegasos.program.pages.blocks import Block, Chart, Panel, Section, Table, Thresholds
+from pegasos.program.pages.values import unbroken
+from pegasos.program.pages.vega import Spec
 from pegasos.program.records import codec
 from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.messages import plain
 
+#: Page of a run of tune, without its rendering.
+NAME = "report.json"
 #: Files of a run folder that are read for its page.
 RECORDS = (NAME, "results.json", "summary.json")
+#: Numbers that browsers would break at their hyphen.
+_POWER = re.compile(r"[-.\d]*\de-\d+")
+#: Config of charts in files: black on white, whatever the reader of the page prefers.
+_ON_PAPER = {
+    "background": "white",
+    "font": "sans-serif",
+    "view": {"stroke": None},
+    "axis": {"gridOpacity": 0.4},
+}
+
+
+class HtmlPage:
+    """Self-contained page; `save(path)` writes it, and Jupyter displays it."""
+
+    def __init__(self, title: str, html: str) -> None:
+        self.title, self.html = title, html
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.title!r}, {len(self.html) / 1e6:.1f} MB)"
+
+    def _repr_html_(self) -> str:
+        """Return the page in a frame, which isolates its styles and scripts."""
+        look = 'style="width:100%;height:820px;border:0" sandbox="allow-scripts"'
+        page, title = escaping.escape(self.html), escaping.escape(self.title)
+        frame = f'<iframe srcdoc="{page}" {look} title="{title}"></iframe>'
+        return f"{frame}<script>{_asset('notebook.js')}</script>"
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page atomically."""
+        write_text(path, self.html)
+        return Path(path)
+
+
+class Page(HtmlPage):
+    """Page of sections; those without blocks are left out.
+
+    `html` is its text, `save(path)` writes the page alone, and `write(folder)` also figures and
+    tables.
+    """
+
+    def __init__(self, title: str, subtitle: str, sections: list[Section]) -> None:
+        self.subtitle, self.sections = subtitle, [each for each in sections if each.blocks]
+        super().__init__(title, render(title, subtitle, self.sections))
+
+    def section(self, name: str) -> Section:
+        """Return a section by its name."""
+        return next(each for each in self.sections if each.name == name)
+
+    def charts(self) -> dict[str, Spec]:
+        """Return all charts of the page by name."""
+        blocks = (block for section in self.sections for block in section.blocks)
+        return {name: spec for block in blocks for name, spec in block.charts().items()}
+
+    def tables(self) -> list[Table]:
+        """Return all tables of the page, including those behind charts."""
+        blocks = (block for section in self.sections for block in section.blocks)
+        return [table for block in blocks for table in block.tables() if table.rows]
+
+    def save_json(self, folder: str | Path) -> Path:
+        """Write report.json, from which `read_page` makes the page again."""
+        found = {"title": self.title, "subtitle": self.subtitle, "sections": self.sections}
+        return codec.save(Path(folder) / NAME, found)
+
+    def write(self, folder: str | Path, figures: bool = False, name: str = "report.html") -> Path:
+        """Write the page, and with `figures` its charts and tables as files."""
+        path = self.save(Path(folder) / name)
+        if figures:
+            self._write_figures(path.parent / "figures")
+        return path
+
+    def _write_figures(self, folder: Path) -> None:
+        """Write tables as CSV, Markdown and LaTeX, and charts, which take about a second each."""
+        import vl_convert
+
+        for table in self.tables():
+            for suffix, text in table.as_files().items():
+                write_text(folder / f"{_slug(table.name)}.{suffix}", text)
+        for name, spec in self.charts().items():
+            drawn, path = {**spec, "width": 480}, str(folder / _slug(name))
+            if spec.get("width") != "container":
+                drawn = spec
+            picture = vl_convert.vegalite_to_svg(drawn, config=_ON_PAPER)
+            write_text(f"{path}.svg", picture)
+            write_bytes(f"{path}.png", vl_convert.svg_to_png(picture, scale=2))
+            write_bytes(f"{path}.pdf", vl_convert.svg_to_pdf(picture))
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9.=-]+", "-", name).strip("-.")[:80] or "figure"
+
+
+# -- pages of fitted objects and of files ----------------------------------------------------------
 
 
 @dataclass
@@ -115,3 +220,79 @@ def report(thing: Any, X: Any = None, y: Any = None, **facts: Any) -> Page:
 def write_report(folder: str | Path, figures: bool = False) -> Path:
     """Write report.html into the folder of a run of tune or study; return its path."""
     return read_page(Path(folder)).write(folder, figures=figures)
+
+
+# -- HTML ------------------------------------------------------------------------------------------
+
+
+def render(title: str, subtitle: str, sections: list[Section]) -> str:
+    """Return the HTML of a page."""
+    from markupsafe import Markup
+
+    data: dict[str, Any] = {"charts": {}}
+    for block in (each for section in sections for each in section.blocks):
+        if isinstance(block, Chart):
+            data["charts"][block.name] = block.spec
+        elif isinstance(block, Panel):
+            data["panel"] = block.data
+        elif isinstance(block, Thresholds):
+            data["thresholds"] = {**block.data, "charts": block.figures}
+    # Each script has its own scope, so that libraries and page share only names on window.
+    both = _bundle(), _asset("page.js")
+    given: dict[str, Any] = {"title": title, "subtitle": subtitle, "sections": sections}
+    given["scripts"] = [Markup(f"(function () {{\n{each}\n}})();") for each in both]
+    return fill("page.html", data, evaluates=True, **given)
+
+
+def fill(template: str, data: Any, **given: Any) -> str:
+    """Return a template filled in; it escapes all values, and data are JSON."""
+    import jinja2
+    from markupsafe import Markup, escape
+
+    def prose(text: str) -> Markup:  # units stay on one line: λ = 3, and numbers such as 1e-5
+        return Markup(_POWER.sub(r'<span class="whole">\g<0></span>', str(escape(unbroken(text)))))
+
+    def groups(blocks: list[Block]) -> list[tuple[str, list[Block]]]:  # that share a line
+        def layout(block: Block) -> str:
+            found: str = getattr(block, "layout", "")
+            return found if found in ("half", "fit") else ""
+
+        return [(name, list(group)) for name, group in itertools.groupby(blocks, key=layout)]
+
+    loader = jinja2.FunctionLoader(_asset)
+    environment = jinja2.Environment(
+        loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"prose": prose, "groups": groups}
+    safe = {"styles": [Markup(_asset("page.css"))], "data": Markup(embedded(data))}
+    return str(environment.get_template(template).render(**given, **safe))
+
+
+def embedded(value: Any) -> str:
+    """Return JSON for a script element, without characters that could end it or begin a tag."""
+    found = codec.to_json(value)
+    text = json.dumps(found, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.translate({ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"})
+
+
+def _asset(name: str) -> str:
+    return files("pegasos.program.pages").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+@functools.cache
+def _bundle() -> str:
+    """Return Vega, Vega-Lite and Vega-Embed as one script, so that the page needs no network.
+
+    Bundling takes seconds, so the result is cached beside the compiled code.
+    """
+    kept = cache_folder() / f"vega-{version('vl-convert-python')}.js"
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        return kept.read_text(encoding="utf-8")
+    import vl_convert
+
+    # No text of the libraries may end the script element or open a comment in it.
+    script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    script = script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    with contextlib.suppress(OSError):
+        write_text(kept, script)
+    return script

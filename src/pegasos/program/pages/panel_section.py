@@ -16,7 +16,7 @@ from pegasos.program.pages.labeled_rows import LabeledRows, dense, feature_names
 from pegasos.program.pages.values import unbroken
 from pegasos.program.pages.vega import Rows, Spec, either, number, tooltip, word
 from pegasos.program.pages.wording import score_text
-from pegasos.program.records.runs import SearchRecord, best_of_families
+from pegasos.program.records.runs import SearchRecord
 from pegasos.program.terminal.reproduction import command_line
 
 Array = np.ndarray[Any, Any]
@@ -47,14 +47,12 @@ def search_panel(
     of each model and kernel first. `options` are repeated on every command line.
     """
     codes, measure, labels = rows.codes, record.measure, search.labels_
-    cells, families = (
-        best_of_families(record.cells, key, lambda cell: cell.value, measure.least)
-        for key in (
-            lambda cell: cell.number,
-            lambda cell: (cell.setting.model, cell.setting.kernel),
-        )
-    )
-    ranked = [cell.number for cell in (*families[: LEADING - 4], *cells)]
+    known = (cell for cell in record.cells if cell.value is not None)
+    cells = sorted(known, key=lambda cell: measure.rank(cell.value))
+    firsts: dict[Any, int] = {}
+    for cell in cells:
+        firsts.setdefault((cell.setting.model, cell.setting.kernel), cell.number)
+    ranked = [*list(firsts.values())[: LEADING - 4], *(cell.number for cell in cells)]
     leading = list(dict.fromkeys([record.best, record.simplest, *ranked]))[:LEADING]
     wrong = (labels != codes) & (labels >= 0)  # negative: not evaluated
     hard = wrong[[cell.number for cell in cells[:50]]].mean(axis=0)
@@ -80,8 +78,8 @@ def search_panel(
         if point.cell.deviation is not None:
             value += f" ± {score_text(point.cell.deviation, measure)} (std over folds)"
         command = command_line(point.cell.setting, record.source, record.seed, options)
-        known = {"setting": point.text, "value": unbroken(value), "command": command}
-        shown[str(point.cell.number)] = known
+        texts = {"setting": point.text, "value": unbroken(value), "command": command}
+        shown[str(point.cell.number)] = texts
     order = [cell.number for cell in cells if str(cell.number) in kept][:MOST_LISTED]
     blocks = _panel(rows, kept, record.best, {"cells": shown, "order": order})
     if record.threshold is None:

@@ -54,24 +54,25 @@ def map_blocks(rows: LabeledRows, wrong: Array, tsne: bool) -> list[Block]:
     at["tooltip"] = tooltip(**{"class": "class"}, row=("row", "d"), verdict="predicted")
     # Labels of up to two letters are drawn themselves.
     letters = 2 < classes <= 10 and all(len(name) <= 2 for name in rows.names)
-    by_class = {**at, "color": vega.class_color(classes, legend=not letters)}
-    dots = mark("point", by_class, filled=True, size=28, opacity=0.8)
+    color = vega.class_color(classes, legend=not letters)
+    dots = mark("point", at, color=color, filled=True, size=28, opacity=0.8)
     if letters:
-        dots = mark("text", {**by_class, "text": word("class")}, fontSize=11, fontWeight=600)
+        dots = mark("text", at, color=color, text=word("class"), fontSize=11, fontWeight=600)
     # Correct rows are pale, wrong ones are large and drawn last.
     domain, is_bad = ["right", "wrong"], "datum.verdict === 'wrong'"
     colors = {"domain": domain, "range": [vega.GRAY, vega.ORANGE]}
     shapes = {"domain": domain, "range": ["circle", "cross"]}
-    by_error = {
-        **at,
-        "color": word("verdict", scale=colors, legend=None),
-        "shape": word("verdict", scale=shapes, legend=None),
-        "size": either(is_bad, 90, 16),
-        "opacity": either(is_bad, 1, 0.55),
-        "order": number("wrong"),
-    }
-    first = chart(points, dots, height=380)
-    second = chart(points, mark("point", by_error, filled=True), height=380)
+    crosses = mark(
+        "point",
+        at,
+        filled=True,
+        color=word("verdict", scale=colors, legend=None),
+        shape=word("verdict", scale=shapes, legend=None),
+        size=either(is_bad, 90, 16),
+        opacity=either(is_bad, 1, 0.55),
+        order=number("wrong"),
+    )
+    first, second = chart(points, dots, height=380), chart(points, crosses, height=380)
     words = f"By {method}: {size}.", "The same map; crosses are misclassified rows."
     return [
         Chart.with_rows("map-classes", "Map of rows, by class", first, words[0], "half"),
@@ -224,23 +225,23 @@ def boundary_chart(edge: Boundary, names: list[str]) -> Spec:
         {"x": x, "y": y, "class": names[code], "holds": holds} for (x, y), code, holds in listed
     ]
     legend = {"title": "class", "labelLimit": 160, "symbolOpacity": 1} if len(names) <= 30 else None
-    axis, places = {"grid": False, "tickCount": 6, "labelExpr": vega.TICK}, {}
-    for k, name in enumerate("xy"):
-        ends = [float(edge.low[k]), float(edge.high[k])]
-        scale = {"nice": False, "zero": False, "domain": ends}
-        places[name] = number(name, title=edge.titles[k], scale=scale, axis=axis)
+    color = word("class", scale={"domain": names, "range": colors}, legend=legend)
+    axis, at = {"grid": False, "tickCount": 6, "labelExpr": vega.TICK}, {}
+    for name, title, *ends in zip("xy", edge.titles, edge.low, edge.high, strict=True):
+        scale = {"nice": False, "zero": False, "domain": [float(end) for end in ends]}
+        at[name] = number(name, title=title, scale=scale, axis=axis)
     x, y = ((title, ".4~g") for title in edge.titles)
-    dots = {**places, "tooltip": tooltip(**{"class": "class"}, x=x, y=y)}
-    dots["color"] = word("class", scale={"domain": names, "range": colors}, legend=legend)
+    hints = tooltip(**{"class": "class"}, x=x, y=y)
     dot = {"filled": True, "size": 34, "opacity": 1, "stroke": "#fff", "strokeWidth": 0.7}
     ring = {"filled": False, "size": 110, "opacity": 0.75, "stroke": "currentColor"}
-    rings = mark("point", places, **ring, strokeWidth=1.1, aria=False)
+    rings = mark("point", at, **ring, strokeWidth=1.1, aria=False)
     rings["transform"] = [{"filter": "datum.holds"}]
     whole = {"x": {"value": 0}, "y": {"value": 0}, "url": {"value": picture(edge, colors)}}
     size = {"width": {"expr": "width"}, "height": {"expr": "height"}}
     look = {"aspect": False, "align": "left", "baseline": "top", "aria": False}
     image = {**mark("image", whole, **look, **size), "data": {"values": [{}]}}
-    return chart(points, image, rings, mark("point", dots, **dot), height=440)
+    dots = mark("point", at, color=color, tooltip=hints, **dot)
+    return chart(points, image, rings, dots, height=440)
 
 
 # -- the image of the boundary ---------------------------------------------------------------------

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from pegasos.program.pages.labeled_rows import LabeledRows, as_dataset, feature_names
+from pegasos.program.pages.page import HtmlPage, fill
 from pegasos.program.pages.plane_section import place_rows
-from pegasos.program.pages.rendering import HtmlPage, fill
 from pegasos.program.tables.dataset import NUMBER, BadData, Dataset, take
 
 #: Classes with a color and a shape of their own, most points, points shown first, and the half

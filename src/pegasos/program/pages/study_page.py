@@ -5,19 +5,10 @@ from __future__ import annotations
 import base64
 
 from pegasos.program.pages import vega
-from pegasos.program.pages.blocks import (
-    Block,
-    Chart,
-    Gallery,
-    Section,
-    Table,
-    Text,
-    Tiles,
-    columns,
-)
-from pegasos.program.pages.rendering import Page
+from pegasos.program.pages.blocks import Block, Chart, Gallery, Section, Table, Text, Tiles, columns
+from pegasos.program.pages.page import Page
 from pegasos.program.pages.values import count, duration, percent
-from pegasos.program.pages.vega import Rows, Spec, chart, either, mark, number, tooltip, word
+from pegasos.program.pages.vega import Rows, Spec, chart, mark, number, tooltip, word
 from pegasos.studies.results import VERDICTS, Figure, JudgedNumber, StudyResult
 
 _VERDICT_COLORS = dict(zip(VERDICTS, ["#009e73", "#0072b2", "#e69f00", "#d55e00"], strict=True))
@@ -84,18 +75,18 @@ def numbers_chart(numbers: list[JudgedNumber]) -> Spec:
     shown = [verdict for verdict in VERDICTS if any(row["verdict"] == verdict for row in rows)]
     scale = {"domain": shown, "range": [_VERDICT_COLORS[verdict] for verdict in shown]}
     legend = {"orient": "top", "title": None, "symbolOpacity": 1}
-    color = {"color": word("verdict", scale=scale, legend=legend)}
+    color = word("verdict", scale=scale, legend=legend)
     x, y = (number(name, title=name, axis={"labelExpr": vega.TICK}) for name in ("printed", "ours"))
     both = {"printed": ("printed", ".12~g"), "ours": ("ours", ".6~g")}
-    dots = {"x": x, "y": y, **color, "tooltip": tooltip(id="number", **both, verdict="verdict")}
-    ends = {"x": x, "y": number("low"), "y2": {"field": "high"}, **color}
+    hints = tooltip(id="number", **both, verdict="verdict")
+    ends: Spec = {"y": number("low"), "y2": {"field": "high"}}
     printed = [row["printed"] for row in rows]
     equal = [{"printed": each, "ours": each} for each in (min(printed), max(printed))]
     dashed = {"color": "gray", "strokeDash": [4, 4], "strokeWidth": 1}
     layers = [
-        {"data": {"values": equal}, **mark("line", {"x": x, "y": number("ours")}, **dashed)},
-        mark("rule", ends, opacity=0.4),
-        mark("point", dots, filled=True, size=40, opacity=0.9),
+        {"data": {"values": equal}, **mark("line", x=x, y=number("ours"), **dashed)},
+        mark("rule", ends, x=x, color=color, opacity=0.4),
+        mark("point", x=x, y=y, color=color, tooltip=hints, filled=True, size=40, opacity=0.9),
     ]
     return chart(rows, *layers, height=360)
 
@@ -129,21 +120,20 @@ def _heatmap(figure: Figure) -> Spec:
     across, down = (
         list(dict.fromkeys(row[axis] for row in figure.rows)) for axis in (figure.x, figure.y)
     )
-    values = [row[figure.color] for row in figure.rows]
-    low, high = min(values), max(values)
-    scale: Spec = {"type": "log" if low > 0 else "linear", "scheme": "viridis", "reverse": True}
-    scale["domain"] = [low, high if high > low else low + 1e-6]
     rows: Rows = []
     for each in figure.rows:
-        x, y, value = each[figure.x], each[figure.y], each[figure.color]
-        row = {"x": str(x), "y": str(y), "v": value, "xr": across.index(x), "yr": down.index(y)}
-        rows.append({**row, "dark": vega.shade(value, scale) > vega.DARK})
+        x, y = each[figure.x], each[figure.y]
+        place = {"x": str(x), "y": str(y), "xr": across.index(x), "yr": down.index(y)}
+        rows.append({**place, "value": each[figure.color]})
+    low, high = (end(row["value"] for row in rows) for end in (min, max))
+    scale: Spec = {"type": "log" if low > 0 else "linear", "scheme": "viridis", "reverse": True}
+    scale["domain"] = [low, high if high > low else low + 1e-6]
     x_axis = word("x", "xr", title=figure.x, axis={"labelAngle": 0})
-    places = {"x": x_axis, "y": word("y", "yr", title=figure.y)}
-    hints = tooltip(y=figure.y, x=figure.x, v=(figure.color, ".4f"))
-    color = {"color": number("v", scale=scale, legend=None)}
-    label, ink = number("v", format=".3f"), either("datum.dark", "#fff", "#111")
-    return vega.heatmap(rows, {**places, "tooltip": hints}, color, ink, label, height=[24])
+    places: Spec = {"x": x_axis, "y": word("y", "yr", title=figure.y)}
+    places["tooltip"] = tooltip(y=figure.y, x=figure.x, value=(figure.color, ".4f"))
+    color = {"color": number("value", scale=scale, legend=None)}
+    label = number("value", format=".3f")
+    return vega.heatmap(rows, places, color, vega.ON_CELLS, label, height=[24])
 
 
 def _lines(figure: Figure) -> Spec:
@@ -159,9 +149,8 @@ def _lines(figure: Figure) -> Spec:
     legend = {"labelLimit": 220, "orient": "top", "columns": 2}
     color = word("line", title=figure.color, scale={"range": vega.CLASSES}, legend=legend)
     hints = tooltip(line=figure.color, x=(figure.x, ","), y=(figure.y, ".4~g"))
-    line = {"x": x, "y": y, "color": color, "tooltip": hints}
-    point = {"size": 40, "filled": True}
-    return chart(rows, mark("line", line, strokeWidth=2, point=point), height=260)
+    look = {"strokeWidth": 2, "point": {"size": 40, "filled": True}}
+    return chart(rows, mark("line", x=x, y=y, color=color, tooltip=hints, **look), height=260)
 
 
 def _bars(figure: Figure) -> Spec:
@@ -180,7 +169,8 @@ def _points(figure: Figure) -> Spec:
     ]
     colors = vega.class_colors(len({row["class"] for row in rows}))
     axis = {"labels": False, "ticks": False, "domain": False}
-    text: Spec = {name: number(name, title=None, axis=axis) for name in ("x", "y")}
-    text["color"] = word("class", title=figure.color, scale={"range": colors})
-    text |= {"text": word("class"), "tooltip": tooltip(**{"class": figure.color})}
-    return chart(rows, mark("text", text, fontSize=10), height=420)
+    places = {name: number(name, title=None, axis=axis) for name in ("x", "y")}
+    color = word("class", title=figure.color, scale={"range": colors})
+    hints = tooltip(**{"class": figure.color})
+    text = mark("text", places, color=color, text=word("class"), tooltip=hints, fontSize=10)
+    return chart(rows, text, height=420)

@@ -12,15 +12,15 @@ from sklearn.base import clone
 from pegasos.engine.kernels.base import DistanceKernel
 from pegasos.engine.kernels.elementwise import as_rows
 from pegasos.engine.kernels.standard import Polynomial
-from pegasos.program.pages import common_sections, wording
+from pegasos.program.pages import model_page, wording
 from pegasos.program.pages.blocks import Block, Code, Section, Table, Text, Tile, Tiles, columns
 from pegasos.program.pages.decision_section import decision_blocks, search_rates
 from pegasos.program.pages.explanation_section import explain_rows, explanation_blocks
 from pegasos.program.pages.grid import Grid
 from pegasos.program.pages.grid_section import grid_blocks
 from pegasos.program.pages.labeled_rows import LabeledRows, sample
+from pegasos.program.pages.page import Page
 from pegasos.program.pages.panel_section import search_panel
-from pegasos.program.pages.rendering import Page
 from pegasos.program.pages.values import count, duration
 from pegasos.program.pages.wording import score_text
 from pegasos.program.records.runs import OUT_OF_FOLD, SearchRecord, TuneRecord
@@ -68,16 +68,14 @@ def search_page(
     where = "Out-of-fold scores: each row by a model that was not trained on it."
     decisions = decision_blocks(record.calibration, record.threshold, rates, where)
     setting = grid.choice.cell.setting
-    again = common_sections.reproduction_blocks(
-        setting, record.command, record.seed, record.seconds
-    )
+    again = model_page.reproduction_blocks(setting, record.command, record.seed, record.seconds)
     sections = [
         Section("summary", "Summary", summary_blocks(record, grid, dataset)),
         Section("grid", "The grid", grid_blocks(grid, clickable=rows is not None)),
         Section("cell", "Confusion matrix and mistakes", panel),
         Section("explanation", "Which columns matter", explanation_blocks(found)),
         Section("decisions", "Probabilities and thresholds", decisions),
-        *common_sections.model_sections(model, rows, wrong, tsne),
+        *model_page.model_sections(model, rows, wrong, tsne),
         Section("again", "Reproduce this run", again),
     ]
     size = f"{count(len(record.cells), 'setting')} × {count(record.folds, 'fold')}"
@@ -172,7 +170,7 @@ def summary_blocks(record: SearchRecord, grid: Grid, dataset: Dataset | None) ->
         text = f"{missed} of {count(len(record.cells), 'setting')} did not reach their tolerance."
         blocks.append(Text(f"{text} Raise --epochs or --tol.", warning=True))
     refit = " before the refit on all rows" if decision is not None and decision.refitted else ""
-    blocks += common_sections.error_table(record.errors, f"Errors of the choice{refit}")
+    blocks += model_page.error_table(record.errors, f"Errors of the choice{refit}")
     blocks += _figure_table(record)
     notes = [] if dataset is None else dataset.notes
     return [*blocks, *(Text(note, small=True) for note in notes)]
@@ -187,7 +185,7 @@ def _tiles(record: SearchRecord, grid: Grid) -> list[Tile]:
     model, _, rest = grid.choice.text.partition(", ")
     tiles: list[Tile] = [("Choice", model, rest, None)]
     if by_error:
-        tiles += common_sections.honest_tile(record.honest, baseline)
+        tiles += model_page.honest_tile(record.honest, baseline)
     if choice is not None:
         words, _, value = wording.baseline_text(choice, measure).rpartition(": ")
         share = None if baseline is None else 1.0
@@ -198,7 +196,7 @@ def _tiles(record: SearchRecord, grid: Grid) -> list[Tile]:
         words += f"; baseline: {score_text(tested.baseline, measure)}"
         tiles.append((f"Test {measure.name}", score_text(tested.value, measure), words, None))
     if test is not None and test.error is not None:
-        tiles.append(common_sections.error_tile("Test error", test, rows="test rows"))
+        tiles.append(model_page.error_tile("Test error", test, rows="test rows"))
     spread = ""
     if best.deviation is not None:
         spread = f"std over folds {score_text(best.deviation, measure)}; "

@@ -24,20 +24,18 @@ def named_values(settings: list[Setting]) -> list[dict[str, Any]]:
     """Return the parameters of each setting that are worth a column.
 
     These are model, kernel, λ, the stopping criterion, and every other parameter that differs
-    between settings of one model. A limit of epochs that all settings share says little.
+    between settings of one model.
     """
     found = [setting.named() for setting in settings]
-    # Learners with a tolerance stop by their certificate, and their stop is only a limit.
-    limited = [setting.declaration.tolerance is not None for setting in settings]
-    limits = {setting.stop for setting, is_limit in zip(settings, limited, strict=True) if is_limit}
     names = {name for each in found for name in each}
     seen = {(name, setting.model, setting.get(name)) for setting in settings for name in names}
     counts = Counter((name, model) for name, model, _ in seen)
     varying = {name for (name, _), many in counts.items() if many > 1}
     answer = []
-    for setting, named, is_limit in zip(settings, found, limited, strict=True):
+    for setting, named in zip(settings, found, strict=True):
         shown = {"model", "kernel", "lam", *varying}
-        if setting.stop is not None and not (is_limit and len(limits) == 1):
+        # Learners with a tolerance stop by their certificate, and their stop is only a limit.
+        if setting.stop is not None and setting.declaration.tolerance is None:
             shown.add(setting.stop.name)
         order = [*(name for name in named if name in shown), *sorted(shown - set(named))]
         values = {name: setting.get(name) for name in order}

@@ -21,8 +21,12 @@ CLASSES += ["#d55e00", "#976efe", "#6b6c4c", "#a7286e", "#c20a1f"]
 _MANY = ["#472c7a", "#3b518b", "#2c718e", "#21908d", "#27ad81", "#5cc863", "#aad232"]
 #: Colors of bars, of what is highlighted, and of what is in the background.
 BLUE, ORANGE, GRAY = "#0072b2", "#d55e00", "#9aa5b1"
-#: Shade of viridis from which on labels are white.
-DARK = 0.55
+#: Labels on colored cells: white on dark ones.
+_DARK = {"test": "luminance(scale('color', datum.value)) < 0.19", "value": "#fff"}
+ON_CELLS: Spec = {"condition": _DARK, "value": "#111"}
+#: Names of channels.
+_CHANNELS = {"x", "x2", "y", "y2", "color", "opacity", "shape", "size", "stroke", "text"}
+_CHANNELS |= {"tooltip", "order", "url"}
 #: Expression for the number at a tick of an axis: 1e-5, 0.01, 300, 25k.
 TICK = (
     "(datum.value > 0 && datum.value < 0.001 || datum.value >= 1e6"
@@ -90,6 +94,11 @@ def word(field: str, order: str | None = None, **more: Any) -> Spec:
     return {"field": field, "type": "nominal", **sort, **more}
 
 
+def names(field: str, order: str, limit: int, **axis: Any) -> Spec:
+    """Return an axis of texts without a title, cut at a number of pixels."""
+    return word(field, order, title=None, axis={"labelLimit": limit, **axis})
+
+
 def either(test: str, yes: Any, no: Any) -> Spec:
     """Return a channel whose value depends on a test of the row."""
     return {"condition": {"test": test, "value": yes}, "value": no}
@@ -105,29 +114,33 @@ def tooltip(**titles: str | tuple[str, str]) -> list[Spec]:
     ]
 
 
-def shade(value: float, scale: Spec) -> float:
-    """Return the position of a value on a viridis scale: 0 is bright, 1 is dark."""
-    low, high = scale["domain"]
-    if scale["type"] == "log":
-        share = math.log(value / low) / math.log(high / low)
-    else:
-        share = (value - low) / (high - low)
-    return share if scale["reverse"] else 1 - share
+def mark(kind: str, *encodings: Spec, **more: Any) -> Spec:
+    """Return a layer of marks (points, lines, bars, ...).
 
-
-def mark(kind: str, encoding: Spec, **more: Any) -> Spec:
-    """Return a layer of marks (points, lines, bars, ...) with an encoding."""
-    return {"mark": {"type": kind, **more}, "encoding": encoding}
+    Channels are `encodings`, and all of `more` that are dicts or lists with the name of a channel;
+    the rest of `more` are properties of the mark.
+    """
+    channels = {
+        name: value
+        for name, value in more.items()
+        if name in _CHANNELS and isinstance(value, dict | list)
+    }
+    look = {name: value for name, value in more.items() if name not in channels}
+    encoding = {name: each for channel in (*encodings, channels) for name, each in channel.items()}
+    return {"mark": {"type": kind, **look}, "encoding": encoding}
 
 
 def bars(rows: Rows, name: str, value: str, hints: list[Spec], form: str, height: Any) -> Spec:
     """Return bars in the order of the rows' `order`, with names beside and numbers at the ends."""
     title = next(hint["title"] for hint in hints if hint["field"] == value)
-    places = {"y": word(name, "order", title=None, axis={"labelLimit": 230})}
+    places = {"y": names(name, "order", 230)}
     places["x"] = number(value, title=title, axis={"labelExpr": TICK, "tickCount": 5})
-    texts = {**places, "text": number(value, format=form)}
-    drawn = mark("bar", {**places, "tooltip": hints}, color=BLUE)
-    return chart(rows, drawn, mark("text", texts, align="left", dx=4, aria=False), height=height)
+    text = number(value, format=form)
+    layers = [
+        mark("bar", places, tooltip=hints, color=BLUE),
+        mark("text", places, text=text, align="left", dx=4, aria=False),
+    ]
+    return chart(rows, *layers, height=height)
 
 
 def heatmap(
@@ -137,10 +150,10 @@ def heatmap(
 
     `places` are the axes and the tooltip.
     """
-    texts = {**places, "text": label, "color": ink}
-    layers = [mark("rect", {**places, **color}), *over]
+    layers = [mark("rect", places, color), *over]
     if label is not None:
-        layers.append(mark("text", texts, fontSize=11, fontWeight=500, aria=False))
+        look = {"fontSize": 11, "fontWeight": 500, "aria": False}
+        layers.append(mark("text", places, text=label, color=ink, **look))
     return chart(rows, *layers, **more)
 
 
@@ -151,9 +164,8 @@ def chart(
 
     A size is a number of pixels, or a list with the step of a nominal axis.
     """
-    sizes = {"width": width, "height": height}
-    steps = {
-        name: {"step": size[0]} if isinstance(size, list) else size for name, size in sizes.items()
-    }
     drawn = {"layer": list(layers)} if len(layers) > 1 else layers[0]
-    return {"data": {"values": rows}, **drawn, **steps, **more}
+    width, height = (
+        {"step": size[0]} if isinstance(size, list) else size for size in (width, height)
+    )
+    return {"data": {"values": rows}, **drawn, "width": width, "height": height, **more}

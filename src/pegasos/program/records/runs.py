@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -16,8 +15,6 @@ from pegasos.search.advice import Advice
 from pegasos.search.decisions import OWN, Threshold
 from pegasos.search.estimates import Estimate, Figure, held_out
 from pegasos.search.settings import Setting
-
-T = TypeVar("T")
 
 #: Name of the figure computed from out-of-fold predictions.
 OUT_OF_FOLD = "out of fold"
@@ -249,13 +246,13 @@ class SearchRecord:
 
     def leading(self) -> list[CellRecord]:
         """Return the best setting of each model, kernel type and preparation, best first."""
-        found = comparable(self.cells)
-        return best_of_families(
-            self.cells,
-            lambda each: (each.setting.model, type(each.setting.kernel), each.setting.preparation),
-            lambda each: found[each.number][0],
-            self.measure.least,
-        )
+        found, firsts = comparable(self.cells), dict[Any, CellRecord]()
+        for cell in sorted(self.cells, key=lambda each: self.measure.rank(found[each.number][0])):
+            setting = cell.setting
+            if found[cell.number][0] is not None:
+                key = setting.model, type(setting.kernel), setting.preparation
+                firsts.setdefault(key, cell)
+        return list(firsts.values())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -305,24 +302,3 @@ def comparable(cells: list[CellRecord]) -> list[tuple[float | None, float | None
     if is_sampled(cells):
         return [(cell.first, cell.first_deviation) for cell in cells]
     return [(cell.value, cell.deviation) for cell in cells]
-
-
-def best_of_families(
-    cells: Iterable[T],
-    family: Callable[[T], Any],
-    value: Callable[[T], float | None],
-    least: bool = True,
-) -> list[T]:
-    """Return the cell with the best value of each family, best first.
-
-    Cells without a value are skipped; `least` tells whether lower values are better.
-
-    >>> cells = [("a", 3.0), ("b", 2.0), ("a", 1.0), ("c", None)]
-    >>> best_of_families(cells, lambda cell: cell[0], lambda cell: cell[1])
-    [('a', 1.0), ('b', 2.0)]
-    """
-    known = [(found, cell) for cell in cells if (found := value(cell)) is not None]
-    firsts: dict[Any, T] = {}
-    for _, cell in sorted(known, key=lambda each: each[0] if least else -each[0]):
-        firsts.setdefault(family(cell), cell)
-    return list(firsts.values())
