@@ -121,7 +121,7 @@ def curves_of(learner: Any) -> list[Chart]:
     """Return the recorded curves of a learner.
 
     These are the objective with its best lower bound so far (at least 0), and the gap; or else the
-    mean loss of drawn examples, or the largest gap.
+    mean loss of drawn examples.
     """
     declaration = learner.declaration
     course: Any = getattr(learner, declaration.fitted_course or "", ())
@@ -138,23 +138,18 @@ def curves_of(learner: Any) -> list[Chart]:
             _curve(1, first, what, unit, "Dashed: lower bound."),
             _curve(2, second, "relative duality gap", unit),
         ]
-    charts: list[Chart] = []
+    losses = getattr(learner, "loss_curve_", ())
+    if "loss_curve_" not in declaration.fitted_arrays or not len(losses):
+        return []
+    line = np.asarray(losses, dtype=np.float64).reshape(len(losses), -1).mean(axis=1)
     stepped = "loss_curve_steps_" in declaration.fitted_arrays
-    loss, gap = "mean loss of the drawn examples", "largest relative duality gap"
-    for name, combine, title in (("loss_curve_", np.mean, loss), ("gap_curve_", np.max, gap)):
-        values = getattr(learner, name) if name in declaration.fitted_arrays else ()
-        if not len(values):
-            continue
-        line = combine(np.asarray(values, dtype=np.float64).reshape(len(values), -1), axis=1)
-        is_stepped = stepped and name == "loss_curve_"
-        at = np.asarray(learner.loss_curve_steps_) if is_stepped else np.arange(1, len(line) + 1)
-        shown = np.flatnonzero(np.isfinite(line))[:: max(1, len(line) // _POINTS)]
-        if len(shown) > 1:
-            pairs = zip(at[shown].tolist(), brief(line[shown].tolist()), strict=True)
-            rows = [{"x": int(x), "y": y} for x, y in pairs]
-            unit = "step" if is_stepped else "epoch"
-            charts.append(_curve(len(charts) + 1, rows, title, unit))
-    return charts
+    at = np.asarray(learner.loss_curve_steps_) if stepped else np.arange(1, len(line) + 1)
+    shown = np.flatnonzero(np.isfinite(line))[:: max(1, len(line) // _POINTS)]
+    if len(shown) < 2:
+        return []
+    pairs = zip(at[shown].tolist(), brief(line[shown].tolist()), strict=True)
+    rows = [{"x": int(x), "y": y} for x, y in pairs]
+    return [_curve(1, rows, "mean loss of the drawn examples", "step" if stepped else "epoch")]
 
 
 def _curve(place: int, rows: Rows, what: str, unit: str, caption: str = "") -> Chart:

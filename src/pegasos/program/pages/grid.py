@@ -218,19 +218,16 @@ def _replace_lam(points: list[Point], inside: list[Point]) -> dict[str, str]:
     known = [point for point in inside if point.values.get("lam") is not None]
     if not known or any(point.freedom is None for point in known):
         return {}
-    groups: list[list[float]] = []
+    costs, near = dict[float | None, float](), 0.0
     for cost in sorted({point.freedom or 0.0 for point in known}):
-        if not groups or cost >= groups[-1][0] * _ALIKE:
-            groups.append([])
-        groups[-1].append(cost)
-    costs: dict[float | None, float] = {}
-    for group in groups:
-        middle = group[len(group) // 2]
-        one, two = float(f"{middle:.0e}"), float(f"{middle:.1e}")
-        costs |= dict.fromkeys(group, one if abs(one / middle - 1) < 0.12 else two)
+        if cost >= near * _ALIKE:
+            one, two = float(f"{cost:.0e}"), float(f"{cost:.1e}")
+            near = one if abs(one / cost - 1) < 0.12 else two
+        costs[cost] = near
     others = ({**point.values, "lam": costs[point.freedom]} for point in known)
     places = {tuple(each.items()) for each in others}
-    if len(groups) >= len({point.values["lam"] for point in known}) or len(places) < len(known):
+    lams = {point.values["lam"] for point in known}
+    if len(set(costs.values())) >= len(lams) or len(places) < len(known):
         return {}
     for point in points:
         point.at.pop("lam", None)

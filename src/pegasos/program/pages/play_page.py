@@ -16,11 +16,7 @@ from pegasos.program.tables.dataset import NUMBER, BadData, Dataset, take
 MOST_CLASSES, MOST_POINTS, USUAL_POINTS, WINDOW = 10, 1000, 200, 2.2
 
 
-class PlayPage(HtmlPage):
-    """Page that runs learners step by step; `save(path)` writes it, and Jupyter displays it."""
-
-
-def play(X: Any = None, y: Any = None, **facts: Any) -> PlayPage:
+def play(X: Any = None, y: Any = None, **facts: Any) -> HtmlPage:
     """Return a page that runs Perceptron, Pegasos and SDCA in the browser, step by step.
 
     Parameters
@@ -33,7 +29,7 @@ def play(X: Any = None, y: Any = None, **facts: Any) -> PlayPage:
 
     Returns
     -------
-    PlayPage
+    HtmlPage
         Jupyter displays it; `save(path)` writes it.
 
     See Also
@@ -43,7 +39,7 @@ def play(X: Any = None, y: Any = None, **facts: Any) -> PlayPage:
     Examples
     --------
     >>> play()
-    PlayPage('pegasos play', 0.2 MB)
+    HtmlPage('pegasos play', 0.2 MB)
     """
     dataset = as_dataset(X, y, facts)
     if facts:
@@ -52,7 +48,7 @@ def play(X: Any = None, y: Any = None, **facts: Any) -> PlayPage:
     title = "pegasos play" if dataset is None else f"pegasos play: {dataset.name}"
     # `web/build.py` builds the template from `web/play`.
     data = None if dataset is None else points_of(dataset)
-    return PlayPage(title, fill("play.html", data, title=title))
+    return HtmlPage(title, fill("play.html", data, title=title))
 
 
 def points_of(dataset: Dataset) -> dict[str, Any]:

@@ -149,11 +149,7 @@ class ModelCard:
     @property
     def learned_rows(self) -> int | None:
         """Number of rows the learner was fitted to, or None if it is unknown."""
-        return (
-            self.split.learned_rows
-            if self.split is not None and self.split.learned_rows > 0
-            else None
-        )
+        return None if self.split is None else max(0, self.split.learned_rows) or None
 
     @property
     def searched_rows(self) -> int | None:

@@ -47,9 +47,7 @@ class ErrorCount:
     @classmethod
     def counted(cls, rows: int, mistakes: int, baseline: float | None = None) -> ErrorCount:
         """Return the record for a number of mistakes among at least one row."""
-        wrong = np.zeros(rows, dtype=bool)
-        wrong[:mistakes] = True
-        found = held_out(wrong)
+        found = held_out(np.arange(rows) < mistakes)
         return cls(rows, mistakes, found.error, found.low, found.high, baseline)
 
 
