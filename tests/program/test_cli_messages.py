@@ -8,6 +8,7 @@ import os
 import pickle
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -439,3 +440,15 @@ def test_compiling_is_announced_once_and_never_with_quiet(
             pass
     expected = [] if quiet else ["pegasos: compiling, once per machine: a few seconds ..."]
     assert caplog.messages == expected
+
+
+def test_progress_counts_parts_and_follows_the_gap() -> None:
+    told: list[dict[str, Any]] = []
+    progress = console.Progress("reading", "rows", 10, lambda **given: told.append(given))
+    assert [len(part) for part in progress.counting([range(4), range(6)])] == [4, 6]
+    assert told[-1] == {"description": "reading: 10 of 10 rows", "completed": 10}
+    progress = console.Progress("training", update=lambda **given: told.append(given))
+    for gap in (1.0, 0.1, 0.01, 0.001):
+        progress.hear(gap, 0.001)
+    assert told[-1]["description"] == "training: gap 0.01 (goal 0.001)"
+    assert [each["completed"] for each in told[-3:]] == pytest.approx([0, 1 / 3, 2 / 3])

@@ -61,27 +61,21 @@ def only_one(folder: str | os.PathLike[str]) -> Iterator[None]:
     The lock ends with the process. Systems and file systems without locks have none.
     """
     Path(folder).mkdir(parents=True, exist_ok=True)
-    try:
-        import fcntl
+    with contextlib.ExitStack() as stack:
+        try:
+            import fcntl
 
-        handle = os.open(folder, os.O_RDONLY)
-    except (ImportError, OSError):  # Windows
+            handle = os.open(folder, os.O_RDONLY)
+            stack.callback(os.close, handle)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(
+                f"another process is at work in {os.fspath(folder)}: wait for it, or give another "
+                "folder with -o."
+            ) from None
+        except (ImportError, OSError):  # Windows, or a file system without locks
+            pass
         yield
-        return
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(handle)
-        raise UsageError(
-            f"another process is at work in {os.fspath(folder)}: wait for it, or give another "
-            "folder with -o."
-        ) from None
-    except OSError:
-        pass
-    try:
-        yield
-    finally:
-        os.close(handle)
 
 
 @contextlib.contextmanager

@@ -166,10 +166,16 @@ def working(what: str, counted: str = "", total: int = 0) -> Iterator[Progress]:
         transient=True,
         redirect_stdout=False,
     )
-    with shown, listening(progress.hear):
-        task = shown.add_task(progress.what, total=total or None)
-        progress.update = functools.partial(shown.update, task)
-        yield progress
+    task = shown.add_task(progress.what, total=total or None)
+    progress.update = functools.partial(shown.update, task)
+    with contextlib.suppress(OSError):
+        shown.start()
+    try:
+        with listening(progress.hear):
+            yield progress
+    finally:
+        with contextlib.suppress(OSError):  # the terminal may have been closed
+            shown.stop()
 
 
 def percent(share: float | None) -> str:

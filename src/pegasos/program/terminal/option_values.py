@@ -48,23 +48,20 @@ def grids(learning: LearningOptions, rows: int, classes: Any = None) -> dict[str
         "epochs": lambda text: parse_counts(text, "--epochs"),
         "average": lambda text: [_average(part) for part in text.split(",")],
         "class_weight": lambda text: _class_weights(text, classes),
-        "batch_size": lambda size: [size],
-        "learning_rate": lambda rate: [rate],
         "sampling": lambda name: [_one_of(name, SAMPLINGS, "--sampling")],
         "intercept": lambda name: [_INTERCEPTS[_one_of(name, _INTERCEPTS, "--intercept")]],
         "multiclass": lambda text: [
             _one_of(part.strip(), (ONE_VS_REST, ONE_VS_ONE), "--multiclass")
             for part in text.split(",")
         ],
-        "projection": lambda flag: [flag],
-        "tol": lambda gap: [gap],
     }
-    given = {
-        name: value
-        for name, value in vars(learning).items()
-        if not (value is None or value is False or value == [])
-    }
-    found = {name: parse(given[name]) for name, parse in parsers.items() if name in given}
+    for single in ("batch_size", "learning_rate", "projection", "tol"):
+        parsers[single] = lambda value: [value]
+    found = {}
+    for name, parse in parsers.items():
+        value = getattr(learning, name)
+        if not (value is None or value is False or value == []):
+            found[name] = parse(value)
     if learning.cost is not None:
         strengths = [1 / (cost * rows) for cost in _positive_numbers(learning.cost, "--C")]
         found["lam"] = [_positive(each, "λ = 1/(C m)") for each in strengths]
