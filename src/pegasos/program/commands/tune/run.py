@@ -20,7 +20,6 @@ from pegasos.program.pipelines import chosen_scale, scale_words
 from pegasos.program.records.codec import save
 from pegasos.program.records.runs import CalibrationRecord, CellRecord, Decision, TuneRecord
 from pegasos.program.records.searches import calibration_record, cell_records, out_of_fold
-from pegasos.program.tables.dataset import Array
 from pegasos.program.tables.description import leaks
 from pegasos.program.tables.labels import label_text
 from pegasos.program.terminal import console, option_values, outputs
@@ -44,40 +43,6 @@ _EXPLAINED_ROWS = 1000
 def tune(job: TuneJob) -> TuneRecord:
     """Compare settings, save the best model, write the folder of the run, and return its record."""
     begin, until = time.perf_counter(), None
-    _check(job)
-    if job.options.max_time is not None:
-        until = time.monotonic() + min(job.options.max_time, _MOST_SECONDS)
-    with cluster_of(job.where) as client:
-        return _tune(job, begin, until, client)
-
-
-def _tune(job: TuneJob, begin: float, until: float | None, client: Any) -> TuneRecord:
-    table = open_table(job.data, job.reading, job.running)
-    plan = "settings are compared on a sample of its rows, then the best one learns from all"
-    table.scan(job.learning, plan, job.options.sample or SEARCH_ROWS)
-    rows, positions = table.search_rows
-    if len(rows) < table.training_rows:
-        drawn = f"drawn over all files by --seed {job.running.seed}"
-        console.say(f"sample: {len(rows)} of {table.training_rows} training rows, {drawn}")
-    for leak in leaks(rows.X, rows.columns, rows.labels):
-        console.say(leak)
-    if job.learning.scale == "auto" and (scale := chosen_scale(rows)) == "normalize":
-        console.say(scale_words(scale, "auto"))
-    aim = None
-    if job.options.threshold is not None:
-        aim = option_values.make_aim(job.options.threshold, job.judging, rows.labels)
-    with only_one(job.folder):
-        choice = explore(job, table, until, client)
-        calibration, threshold = _decide(choice.search, aim)
-        learned = table.finish(choice)
-        record = _make_record(job, table, choice, learned, begin, calibration, threshold)
-        table.save(learned, record.model, **_card_facts(record, choice))
-        _write_run(job, record, choice, table, positions)
-    return record
-
-
-def _check(job: TuneJob) -> None:
-    """Refuse wrong options before anything is read."""
     if (Path(job.folder) / "summary.json").exists() and not job.options.force:
         raise UsageError(
             f"{job.folder} has a finished run: --force replaces it, and reuses what it evaluated; "
@@ -86,6 +51,35 @@ def _check(job: TuneJob) -> None:
     outputs.check_folder(job.folder)
     option_values.check(job.options.models, job.learning)
     option_values.check_metric(job.judging, job.options.threshold)
+    if job.options.max_time is not None:
+        until = time.monotonic() + min(job.options.max_time, _MOST_SECONDS)
+    with cluster_of(job.where) as client, only_one(job.folder):
+        table = open_table(job.data, job.reading, job.running)
+        aim = _prepare(job, table)
+        choice = explore(job, table, until, client)
+        calibration, threshold = _decide(choice.search, aim)
+        learned = table.finish(choice)
+        record = _make_record(job, table, choice, learned, begin, calibration, threshold)
+        table.save(learned, record.model, **_card_facts(record, choice))
+        _write_run(job, record, choice, table)
+    return record
+
+
+def _prepare(job: TuneJob, table: TrainingTable) -> Aim | None:
+    """Draw the rows of the search, report what is notable, and return the aim of a threshold."""
+    plan = "settings are compared on a sample of its rows, then the best one learns from all"
+    table.scan(job.learning, plan, job.options.sample or SEARCH_ROWS)
+    rows, _ = table.search_rows
+    if len(rows) < table.training_rows:
+        drawn = f"drawn over all files by --seed {job.running.seed}"
+        console.say(f"sample: {len(rows)} of {table.training_rows} training rows, {drawn}")
+    for leak in leaks(rows.X, rows.columns, rows.labels):
+        console.say(leak)
+    if job.learning.scale == "auto" and (scale := chosen_scale(rows)) == "normalize":
+        console.say(scale_words(scale, "auto"))
+    if job.options.threshold is None:
+        return None
+    return option_values.make_aim(job.options.threshold, job.judging, rows.labels)
 
 
 def _decide(search: Any, aim: Aim | None) -> tuple[CalibrationRecord | None, Threshold | None]:
@@ -171,10 +165,8 @@ def _card_facts(record: TuneRecord, choice: Choice) -> dict[str, Any]:
     }
 
 
-def _write_run(
-    job: TuneJob, record: TuneRecord, choice: Choice, table: TrainingTable, positions: Array
-) -> None:
-    """Write summary.json, results.csv and the page; `positions` are those of the search rows."""
+def _write_run(job: TuneJob, record: TuneRecord, choice: Choice, table: TrainingTable) -> None:
+    """Write summary.json, results.csv and the page."""
     folder = Path(record.folder)
     save(folder / "summary.json", record)
     lines = [_line(cell, record) for cell in record.cells]
@@ -192,7 +184,7 @@ def _write_run(
             choice.search,
             rows,
             options=options,
-            positions=positions,
+            positions=table.search_rows[1],
             tsne=choice.search.time_ > _MAP_SECONDS,
             test=table.test_sample(_EXPLAINED_ROWS),
         )
