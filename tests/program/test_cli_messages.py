@@ -384,7 +384,7 @@ def test_more_memory_than_there_is_anywhere(tmp_path: Path) -> None:
         (("--max-time", "inf"), "--max-time': must be a finite number above 0"),
         (("--max-time", "nan"), "--max-time': must be a finite number above 0"),
         (("--max-time", "-1"), "--max-time': must be a finite number above 0"),
-        (("--workers", "99999999999"), "--workers starts processes on this machine"),
+        (("--workers", "99999999999"), "'--workers': Input should be less than or equal to 1000"),
         (("--error-cost", "yes>no:1e308,no>yes:1"), "costs must be numbers from 0 to 1e+100"),
     ],
 )
