@@ -99,23 +99,23 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     for name in ("SIGTERM", "SIGHUP"):
         # SIGTERM, or a closed terminal, ends the program as Ctrl-C does: finished work is kept.
         _set_signal(name, signal.default_int_handler)
+    code = failures.INTERRUPTED
     try:
-        code = _flushed(run(arguments))
+        code = run(arguments)
+        sys.stdout.flush()
+    except OSError as error:
+        console.abandon_output()
+        code = code or failures.explain(error)
     except KeyboardInterrupt:  # while it ended
         code = failures.INTERRUPTED
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         _set_signal(name, signal.SIG_IGN)  # a second signal must not interrupt the cleanup
     files.clean_up()
-    _leave(code)
-
-
-def _leave(code: int) -> NoReturn:
-    """Run the exit handlers, then exit without finalizers, which would take a third of a second."""
     if code != failures.INTERRUPTED:  # abandoned threads may still be running
         atexit._run_exitfuncs()
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.flush()
-    os._exit(code)
+    os._exit(code)  # without finalizers, which would take a third of a second
 
 
 def _mend_streams() -> None:
@@ -134,16 +134,6 @@ def _set_signal(name: str, handler: Any) -> None:
     with contextlib.suppress(ValueError, AttributeError):
         if signal.getsignal(getattr(signal, name)) is not signal.SIG_IGN:  # as under nohup
             signal.signal(getattr(signal, name), handler)
-
-
-def _flushed(code: int) -> int:
-    """Flush standard output and return the exit code."""
-    try:
-        sys.stdout.flush()
-    except OSError as error:
-        console.abandon_output()
-        return code or failures.explain(error)
-    return code
 
 
 def run(arguments: list[str] | None = None) -> int:

@@ -73,16 +73,11 @@ def _write_new(file: str | None, data: str | None) -> None:
 def read_study(file: str) -> studies.Study:
     """Execute a study's file and return its STUDY."""
     path = Path(file)
-    if file in (*PUBLISHED, "all", "list"):
-        raise UsageError(
-            f"the published studies ({', '.join(PUBLISHED)}) are in the folder studies/ of the "
-            f"repository: in a clone, run "
-            f"`python -m studies {'all' if file == 'list' else file} -o DIR`."
-        )
     if path.suffix != ".py" or not path.is_file():
         raise UsageError(
-            f"there is no study {shown(file)}. "
-            "`pegasos study new mine.py --data DATA` writes one to start from."
+            f"there is no study {shown(file)}. `pegasos study new mine.py --data DATA` writes one; "
+            f"those in the folder studies/ of a clone ({', '.join(PUBLISHED)}) are run by "
+            f"`python -m studies {file if file in PUBLISHED else 'NAME'} -o DIR`."
         )
     spec = importlib.util.spec_from_file_location(f"study_{path.stem}", path)
     assert spec is not None and spec.loader is not None

@@ -156,61 +156,42 @@ def python_lines(setting: Setting, seed: int | None = None) -> str:
     params |= {} if setting.C is None else {"C": setting.C}
     params |= {} if setting.stop is None else {setting.stop.parameter: setting.stop.count}
     params |= {**dict(setting.options), **({} if seed is None else {"random_state": seed})}
-    code = _Code()
-    text, steps = code.call("pegasos", declaration.learner, code.texts(params)), list[str]()
+    estimator = Part(f"pegasos.{declaration.learner}", tuple(params.items()))
+    steps: list[tuple[str, Part]] = []
     for name, part in reversed(setting.preparation):
         if part.name == "DropOutliers":
-            given = {"estimator": code.pipeline(steps, text), **code.texts(dict(part.params))}
-            text, steps = code.call(part.home, part.name, given), []
+            inner = ("estimator", _pipeline(steps, estimator))
+            estimator, steps = Part(part.path, (inner, *part.params)), []
         else:
-            steps.insert(0, f"({name!r}, {code.of(part)})")
-    text = code.pipeline(steps, text)
-    imports = [
-        f"from {home} import {', '.join(sorted(names))}"
-        for home, names in sorted(code.imports.items())
-    ]
-    return "\n".join([*imports, "", f"model = {text}", "model.fit(X, y)"])
+            steps.insert(0, (name, part))
+    imports: dict[str, set[str]] = {}
+    text = _code(_pipeline(steps, estimator), imports)
+    lines = [f"from {home} import {', '.join(sorted(imports[home]))}" for home in sorted(imports)]
+    return "\n".join([*lines, "", f"model = {text}", "model.fit(X, y)"])
 
 
-class _Code:
-    """Values as Python expressions, and the names to import for them by module."""
+def _pipeline(steps: list[tuple[str, Part]], learner: Part) -> Part:
+    """Return a pipeline of steps and a learner, or the learner alone."""
+    listed = (*steps, ("learner", learner))
+    return Part("sklearn.pipeline.Pipeline", (("steps", listed),)) if steps else learner
 
-    def __init__(self) -> None:
-        self.imports: dict[str, set[str]] = {}
 
-    def of(self, value: Any) -> str:
-        """Return a value as an expression."""
-        if isinstance(value, Part):
-            return self.call(value.home, value.name, self.texts(dict(value.params)))
-        if isinstance(value, FrozenDict):
-            pairs = (f"{self.of(name)}: {self.of(each)}" for name, each in value.pairs)
-            return f"{{{', '.join(pairs)}}}"
-        if isinstance(value, tuple):
-            return f"[{', '.join(map(self.of, value))}]"
-        if isinstance(value, Kernel):
-            self._import("pegasos.kernels", type(value).__name__)
-        if isinstance(value, Opaque):
-            home, _, name = value.text.rpartition(".")
-            if name.isidentifier() and hasattr(sys.modules.get(home), name):
-                return self._import(home, name)
-        return repr(value)
-
-    def texts(self, params: dict[str, Any]) -> dict[str, str]:
-        """Return parameter values as expressions."""
-        return {name: self.of(value) for name, value in params.items()}
-
-    def call(self, home: str, name: str, arguments: dict[str, str]) -> str:
-        """Return a call of a class with these arguments."""
-        given = ", ".join(f"{key}={text}" for key, text in arguments.items())
-        return f"{self._import(home, name)}({given})"
-
-    def pipeline(self, steps: list[str], learner: str) -> str:
-        """Return a pipeline of steps and a learner, or the learner alone."""
-        if not steps:
-            return learner
-        listed = ", ".join([*steps, f"('learner', {learner})"])
-        return f"{self._import('sklearn.pipeline', 'Pipeline')}([{listed}])"
-
-    def _import(self, home: str, name: str) -> str:
-        self.imports.setdefault(home, set()).add(name)
-        return name
+def _code(value: Any, imports: dict[str, set[str]]) -> str:
+    """Return a value as a Python expression, and add the names that it imports by module."""
+    if isinstance(value, Part):
+        imports.setdefault(value.home, set()).add(value.name)
+        given = (f"{name}={_code(each, imports)}" for name, each in value.params)
+        return f"{value.name}({', '.join(given)})"
+    if isinstance(value, FrozenDict):
+        pairs = (f"{_code(name, imports)}: {_code(each, imports)}" for name, each in value.pairs)
+        return f"{{{', '.join(pairs)}}}"
+    if isinstance(value, tuple):
+        return f"[{', '.join(_code(each, imports) for each in value)}]"
+    if isinstance(value, Kernel):
+        imports.setdefault("pegasos.kernels", set()).add(type(value).__name__)
+    if isinstance(value, Opaque):
+        home, _, name = value.text.rpartition(".")
+        if name.isidentifier() and hasattr(sys.modules.get(home), name):
+            imports.setdefault(home, set()).add(name)
+            return name
+    return repr(value)
