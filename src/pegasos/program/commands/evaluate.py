@@ -18,7 +18,7 @@ from pegasos.program.terminal.options import Data, JudgingOptions, Memory, Model
 
 if TYPE_CHECKING:
     from pegasos.program.records.models import ModelCard
-    from pegasos.program.records.runs import Confusion, ErrorCount, EvaluationRecord
+    from pegasos.program.records.runs import ErrorCount
     from pegasos.program.saved_models import SavedModel
 
 #: Number of classes up to which the whole confusion matrix is printed.
@@ -31,7 +31,7 @@ def command(
     reading: ReadingOptions,
     judging: JudgingOptions,
     memory: Memory = None,
-) -> EvaluationRecord:
+) -> dict[str, Any]:
     """Evaluate a saved model on labeled rows.
 
     Examples
@@ -44,7 +44,8 @@ def command(
     whatever the file's format or order. Errors are compared with the majority-class baseline. By
     default the metric is the one that the model was chosen by.
     """
-    from pegasos.program.records.runs import Confusion, EvaluationRecord
+    from sklearn.metrics import confusion_matrix
+
     from pegasos.program.saved_models import SavedModel
     from pegasos.search.estimates import measured
 
@@ -66,27 +67,30 @@ def command(
     )
     all_known = known is not None and known.all()
     shown = slice(None) if known is None or all_known else ~known
-    return EvaluationRecord(
-        model=model,
-        data=data,
-        errors={name: _count(rows, part, usual) for name, part in parts.items()},
-        notes=[*_notes(known, same_data, rows, saved.card)],
-        confusion=Confusion.of_codes(
-            rows.truth[shown],
-            rows.predicted[shown],
-            names,
-            len(saved.class_texts),
-            "training rows" if all_known else "new rows",
-        ),
-        metric=metric.name,
-        positive=metric.positive,
-        figures={
-            name: measured(
-                metric, _answers(rows, part, list(names)), None if usual is None else counts
-            )
+    truth, predicted = rows.truth[shown], rows.predicted[shown]
+    unknown = {*names} - {*saved.class_texts}  # classes of the rows that the model does not know
+    classes = [
+        *saved.class_texts,
+        *sorted(each for each in unknown if (truth == names[each]).any()),
+    ]
+    trained = None if usual is None else counts
+    return {
+        "model": model,
+        "data": data,
+        "errors": {name: _count(rows, part, usual) for name, part in parts.items()},
+        "notes": [*_notes(known, same_data, rows, saved.card)],
+        "confusion": {
+            "rows": "training rows" if all_known else "new rows",
+            "classes": classes,
+            "counts": confusion_matrix(truth, predicted, labels=[names[each] for each in classes]),
+        },
+        "metric": metric.name,
+        "positive": metric.positive,
+        "figures": {
+            name: measured(metric, _answers(rows, part, list(names)), trained)
             for name, part in parts.items()
         },
-    )
+    }
 
 
 def metric_for(saved: SavedModel, judging: JudgingOptions) -> Metric:
@@ -230,37 +234,37 @@ def _notes(known: Array | None, same_data: bool, rows: _Rows, card: ModelCard) -
         )
 
 
-def show(found: EvaluationRecord) -> None:
+def show(found: dict[str, Any]) -> None:
     """Print errors, the metric, warnings and the confusion matrix."""
     from pegasos.program.pages.wording import verdict_words
     from pegasos.program.views import show_errors, show_figures
 
-    measure = measure_of(found.metric)
-    console.heading(f"{found.model} on {found.data}", "")
-    show_errors(found.errors)
+    measure = measure_of(found["metric"])
+    console.heading(f"{found['model']} on {found['data']}", "")
+    show_errors(found["errors"])
     console.show()
-    if found.metric != "error":
-        show_figures(found.figures, measure, found.positive)
+    if found["metric"] != "error":
+        show_figures(found["figures"], measure, found["positive"])
         console.show()
-    for name, figure in found.figures.items():
+    for name, figure in found["figures"].items():
         if name != "training" and (words := verdict_words(figure, measure)):
             console.heading(words, "")
-    console.show(*found.notes, *([""] if found.notes else []))
-    console.heading(f"Confusion matrix, {found.confusion.rows}", "")
-    _show_confusion(found.confusion)
+    console.show(*found["notes"], *([""] if found["notes"] else []))
+    console.heading(f"Confusion matrix, {found['confusion']['rows']}", "")
+    _show_confusion(found["confusion"]["classes"], found["confusion"]["counts"])
 
 
-def _show_confusion(found: Confusion) -> None:
+def _show_confusion(classes: list[str], matrix: Any) -> None:
     """Print a small matrix, or the pairs of classes that are confused most."""
-    lines = list(zip(found.classes, found.counts, strict=True))
+    lines = list(zip(classes, matrix.tolist(), strict=True))
     if len(lines) <= _MOST_CLASSES:
         rows = [(name, *(each or "." for each in counts)) for name, counts in lines]
-        console.table(("true \\ predicted", *found.classes), rows)
+        console.table(("true \\ predicted", *classes), rows)
         return
     pairs = [
         (true, predicted, many)
         for true, counts in lines
-        for predicted, many in zip(found.classes, counts, strict=True)
+        for predicted, many in zip(classes, counts, strict=True)
         if many and true != predicted
     ]
     pairs.sort(key=lambda each: -each[2])

@@ -93,10 +93,13 @@ def command(
 
 def show(found: dict[str, Any]) -> None:
     """Print the importance of columns, partial dependence and coefficients."""
-    from pegasos.program.pages.explanation_section import metric_loss, unit
+    from pegasos.metrics import measure_of
+    from pegasos.program.pages.explanation_section import unit
+    from pegasos.program.views import value_text
 
     explanation: Explanation = found["explanation"]
-    text, metric = partial(metric_loss, explanation), explanation.metric
+    metric = explanation.metric
+    text = partial(value_text, measure=measure_of(metric))
     kind = "that are not training rows" if found["new_rows"] else "that may include training rows"
     on = f"{explanation.rows} rows of {found['data']} {kind}"
     console.heading(f"{found['model']} on {on}: {metric} {text(explanation.figure.value)}", "")

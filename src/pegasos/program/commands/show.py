@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import ModelFile
 
 if TYPE_CHECKING:
-    from pegasos.program.records.models import ModelCard, ShownModel
+    from pegasos.program.records.models import ModelCard
 
 
-def command(model: ModelFile) -> ShownModel:
+def command(model: ModelFile) -> dict[str, Any]:
     """Show how a model was made: pipeline, data, errors, command.
 
     Examples
@@ -19,35 +19,35 @@ def command(model: ModelFile) -> ShownModel:
       pegasos show my.model
       pegasos show my.model --json
     """
-    from pegasos.program.records.models import ShownModel, learner_facts
+    from pegasos.program.records.models import learner_facts
     from pegasos.program.saved_models import SavedModel, steps_of
 
     saved = SavedModel.open(model)
     rows = (saved.card.learned_rows, saved.card.searched_rows)
-    return ShownModel(
-        model=model,
-        learner=learner_facts(saved.model.estimator, *rows),
-        steps=steps_of(saved.model.estimator),
-        columns=[column.name for column in saved.columns],
-        format=saved.model.format,
-        versions=saved.model.versions,
-        card=saved.model.card,
-    )
+    return {
+        "model": model,
+        "learner": learner_facts(saved.model.estimator, *rows),
+        "steps": steps_of(saved.model.estimator),
+        "columns": [column.name for column in saved.columns],
+        "format": saved.model.format,
+        "versions": saved.model.versions,
+        "card": saved.model.card,
+    }
 
 
-def show(found: ShownModel) -> None:
+def show(found: dict[str, Any]) -> None:
     """Print the card of a model."""
     from pegasos.program.records.models import ModelCard
     from pegasos.program.views import show_errors, show_learner
 
-    card = ModelCard.read(found.card)
-    console.heading(f"{found.model}: {found.learner.learner}")
-    show_learner(found.learner)
+    card = ModelCard.read(found["card"])
+    console.heading(f"{found['model']}: {found['learner'].learner}")
+    show_learner(found["learner"])
     classes = [f"{label} ({rows})" for label, rows in card.classes.items()]
-    versions = [f"{name} {version}" for name, version in found.versions.items()]
+    versions = [f"{name} {version}" for name, version in found["versions"].items()]
     lines = {
-        "pipeline": " -> ".join(found.steps),
-        "features": _some(found.columns, 8),
+        "pipeline": " -> ".join(found["steps"]),
+        "features": _some(found["columns"], 8),
         "classes": _some(classes, 10) if classes else None,
         **_training_lines(card),
         "made": f"{card.created or 'unknown'} by {card.command or 'Python'}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import time
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 from pegasos.metrics import Measure
 from pegasos.program.errors import UsageError
@@ -20,9 +20,6 @@ from pegasos.program.terminal.options import (
     option,
 )
 
-if TYPE_CHECKING:
-    from pegasos.program.records.models import TrainRecord
-
 
 def command(
     data: Data,
@@ -35,7 +32,7 @@ def command(
         str | None, option("FILE", "Model file. Default: DATA's name + .model", "--out", "-o")
     ] = None,
     force: Annotated[bool, option(None, "Replace a model of the default name.", "--force")] = False,
-) -> TrainRecord:
+) -> dict[str, Any]:
     """Train one model and save it.
 
     Examples
@@ -59,7 +56,7 @@ def command(
     from pegasos.program.learning.clusters import cluster_of
     from pegasos.program.learning.tables import open_table, why_not_in_passes
     from pegasos.program.pipelines import chosen_scale, learned_rows, scale_words
-    from pegasos.program.records.models import TrainRecord, learner_facts
+    from pegasos.program.records.models import learner_facts
     from pegasos.program.terminal import option_values
 
     begin = time.perf_counter()
@@ -98,21 +95,22 @@ def command(
     seconds = round(time.perf_counter() - begin, 2)
     table.save(found, path, seconds=seconds)
     facts = learner_facts(found.estimator, found.learned)
-    return TrainRecord(path, table.name, facts, found.errors, seconds, found.figures)
+    made = {"model": path, "data": table.name, "learner": facts, "errors": found.errors}
+    return {**made, "seconds": seconds, "figures": found.figures}
 
 
-def show(found: TrainRecord) -> None:
+def show(found: dict[str, Any]) -> None:
     """Print the facts of the model, its errors, and the command that evaluates it."""
     from pegasos.program.pages.wording import verdict_words
     from pegasos.program.views import show_errors, show_learner
 
-    console.heading(f"{found.learner.learner} on {found.data}")
-    show_learner(found.learner)
+    console.heading(f"{found['learner'].learner} on {found['data']}")
+    show_learner(found["learner"])
     console.show()
-    show_errors(found.errors)
-    if words := verdict_words(found.figures.get("test"), Measure("error")):
+    show_errors(found["errors"])
+    if words := verdict_words(found["figures"].get("test"), Measure("error")):
         console.show()
         console.heading(words, "")
-    console.show("", f"saved: {found.model}")
-    if found.data != "-":
-        console.say(f"next:  {shlex.join(['pegasos', 'evaluate', found.model, found.data])}")
+    console.show("", f"saved: {found['model']}")
+    if found["data"] != "-":
+        console.say(f"next:  {shlex.join(['pegasos', 'evaluate', found['model'], found['data']])}")

@@ -99,7 +99,8 @@ class Table(Block):
     def __post_init__(self) -> None:
         filled = {key for row in self.rows for key, each in row.items() if each not in (None, "")}
         self.columns = [each for each in self.columns if each[0] in filled]
-        self._numbers = {key for row in self.rows for key, each in row.items() if is_number(each)}
+        # Numbers are aligned to the right.
+        self.numbers = {key for row in self.rows for key, each in row.items() if is_number(each)}
 
     def tables(self) -> list[Table]:
         """Return the table itself."""
@@ -121,13 +122,9 @@ class Table(Block):
         dense = many > 10 or (many > 8 and longest > 40)
         return " dense" * dense + " long" * (longest > 60)
 
-    def numeric(self, key: str) -> bool:
-        """Tell whether a column has numbers, which are aligned to the right."""
-        return key in self._numbers
-
     def cells(self, row: dict[str, Any]) -> list[tuple[str, bool]]:
         """Return the texts of a row, and whether each is in a column of numbers."""
-        return [(shown(row.get(key), form), self.numeric(key)) for key, _, form in self.columns]
+        return [(shown(row.get(key), form), key in self.numbers) for key, _, form in self.columns]
 
     def as_files(self) -> dict[str, str]:
         """Return the table by suffix: CSV with all digits, Markdown, and a LaTeX tabular."""

@@ -142,8 +142,3 @@ def _dependence(explanation: Explanation, found: Dependence, place: int) -> Char
 def unit(found: Explanation, column: str) -> str:
     """Return the unit of a coefficient."""
     return "per day" if column in found.dates else "per unit"
-
-
-def metric_loss(found: Explanation, value: float) -> str:
-    """Return the text of a loss of the metric."""
-    return f"{100 * value:.2f} %" if measure_of(found.metric).percent else f"{value:.4g}"

@@ -36,7 +36,6 @@ from pegasos.program.pages.values import (
     cost_text,
     count,
     duration,
-    interval,
     kernel_text,
     number_text,
     percent,
@@ -209,14 +208,14 @@ def error_tile(
     name: str, each: ErrorCount | Estimate, baseline: float | None = None, rows: str = "rows"
 ) -> Tile:
     """Return an error; the bar is its share of the error of the baseline."""
-    words = [interval(each.low, each.high)]
+    words = [f"95 %: {percent(each.low)} to {percent(each.high)}"]
     if isinstance(each, Estimate):
         words.append(each.method)
     else:
         words, baseline = [f"{each.mistakes} of {each.rows:,} {rows}", *words], each.baseline
         words += [] if baseline is None else [f"baseline: {percent(baseline)}"]
     share = min(1.0, (each.error or 0.0) / baseline) if baseline else None
-    return name, percent(each.error), "; ".join(filter(None, words)), share
+    return name, percent(each.error), "; ".join(words), share
 
 
 def honest_tile(honest: Estimate | None, baseline: float | None) -> list[Tile]:

@@ -148,11 +148,6 @@ def percent(value: float | None) -> str:
     return "" if value is None else f"{100 * value:.2f} %"
 
 
-def interval(low: float | None, high: float | None) -> str:
-    """Return a 95 % interval of an error."""
-    return "" if low is None else f"95 %: {percent(low)} to {percent(high)}"
-
-
 def count(number: int, noun: str) -> str:
     """Return a number with its noun.
 

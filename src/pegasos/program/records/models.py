@@ -70,18 +70,6 @@ def learner_facts(
 
 
 @dataclass(frozen=True)
-class TrainRecord:
-    """Result of `train`: path of the model, name of the data, errors and their baselines."""
-
-    model: str
-    data: str
-    learner: LearnerFacts
-    errors: dict[str, ErrorCount]
-    seconds: float
-    figures: dict[str, Figure] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class CardData:
     """Training data of a model; the fingerprint does not depend on the order of rows."""
 
@@ -161,16 +149,3 @@ class ModelCard:
         if learned is None or self.refitted_rows is None or self.split is None:
             return learned
         return round(learned * self.split.train_rows / self.refitted_rows)
-
-
-@dataclass(frozen=True)
-class ShownModel:
-    """Output of `show`, with the card as stored in the file."""
-
-    model: str
-    learner: LearnerFacts
-    steps: list[str]
-    columns: list[str]
-    format: int
-    versions: dict[str, str]
-    card: dict[str, Any]

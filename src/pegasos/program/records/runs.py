@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass, field
 from typing import Any
@@ -49,30 +48,6 @@ class ErrorCount:
         """Return the record for a number of mistakes among at least one row."""
         found = held_out(np.arange(rows) < mistakes)
         return cls(rows, mistakes, found.error, found.low, found.high, baseline)
-
-
-@dataclass(frozen=True)
-class Confusion:
-    """Confusion matrix, true class x predicted class; `rows` names the rows counted."""
-
-    rows: str
-    classes: list[str]
-    counts: list[list[int]]
-
-    @classmethod
-    def of_codes(
-        cls, y: Any, predicted: Any, names: dict[str, int], known: int, rows: str
-    ) -> Confusion:
-        """Return the confusion matrix of true and predicted class codes.
-
-        `names` maps class names to codes, of which the first `known` are the model's classes.
-        """
-        present, size = set(np.unique(y).tolist()), len(names)
-        others = (name for name, code in names.items() if code >= known and code in present)
-        order = [*itertools.islice(names, known), *sorted(others)]
-        counts = np.bincount(y.astype(np.int64) * size + predicted, minlength=size**2)
-        places = [names[name] for name in order]
-        return cls(rows, order, counts.reshape(size, size)[np.ix_(places, places)].tolist())
 
 
 @dataclass(frozen=True)
@@ -270,21 +245,6 @@ class TuneRecord(SearchRecord):
     seconds: float
     #: For a table that exceeds memory: the sample searched, and the final fit to all rows.
     whole: WholeRecord | None = None
-
-
-@dataclass(frozen=True)
-class EvaluationRecord:
-    """Result of `run`: errors on each kind of rows."""
-
-    model: str
-    data: str
-    errors: dict[str, ErrorCount]
-    notes: list[str]
-    confusion: Confusion
-    #: Requested metric, and its figure for each kind of rows.
-    metric: str
-    positive: str | None
-    figures: dict[str, Figure]
 
 
 def is_sampled(cells: list[CellRecord]) -> bool:
