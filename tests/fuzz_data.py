@@ -69,13 +69,6 @@ def seeds(folder: Path) -> dict[str, bytes]:
     frame = pl.DataFrame(numbers, schema=list("abcde")).with_columns(
         y=pl.Series(labels), t=pl.Series(["u", "v", "w", None] * 10)
     )
-    parts = {
-        "data": numbers[0],
-        "indices": np.arange(5),
-        "indptr": np.array([0, 2, 5]),
-        "shape": np.array([2, 5]),
-        "format": b"csr",
-    }
     return {
         "plain.csv": table.encode(),
         "words.csv": words.encode(),
@@ -88,7 +81,6 @@ def seeds(folder: Path) -> dict[str, bytes]:
         "small.npz": npz_bytes(
             True, data=numbers.astype(np.float32), target=labels, feature_names=list("abcde")
         ),
-        "sparse.npz": npz_bytes(False, y=np.array([0, 1]), **parts),
         "table.parquet": parquet_bytes(frame),
         "plain.parquet": parquet_bytes(frame, compression="uncompressed", row_group_size=7),
         "groups.h5": hdf5_bytes(_grouped, folder),

@@ -23,7 +23,7 @@ from pegasos.program.learning.streamed import StreamedTable
 from pegasos.program.records.codec import load as load_record
 from pegasos.program.records.codec import to_json
 from pegasos.program.records.runs import TuneRecord
-from pegasos.program.tables.accumulators import Draw, HashSample, Sample
+from pegasos.program.tables.accumulators import Draw, Sample
 from pegasos.program.tables.dataset import Dataset, Outline, ReadOptions
 from pegasos.program.tables.reading import read
 from pegasos.program.tables.statistics import describe, describe_blocks
@@ -71,27 +71,6 @@ def test_a_sample_is_the_same_in_any_parts_and_fair(kind: str) -> None:
         counts[drawn(seed, [600], 50, rows)[1]] += 1
     halves = counts[:500].sum() / counts.sum()
     assert abs(halves - 0.5) < 0.02 and counts[::5].sum() == 0
-
-
-def test_repeats_and_categories_beyond_memory_are_estimated() -> None:
-    """Repeats of 10,000 rows are counted from a share of the hashes, in any order."""
-    random = np.random.default_rng(0)
-    hashes = np.repeat(random.integers(0, 2**63, 10_000).astype(np.uint64), 3)
-    random.shuffle(hashes)
-    sample = HashSample(2000)
-    for part in np.split(hashes, 30):
-        sample.add(part, part)
-    kept = sample.rows()
-    assert sample.each >= 16 and len(kept) <= 2000
-    different = len(np.unique(kept[:, 0]))
-    assert len(kept) == 3 * different and abs(sample.each * different - 10_000) < 1500
-    words = HashSample(1000, distinct=True)
-    for start in range(0, 9000, 1000):
-        words.add(pl.Series([f"word {k}" for k in range(start, start + 2000)]).hash().to_numpy())
-    assert words.each > 1 and abs(words.each * len(words.rows()) - 10_000) < 1500
-    few = HashSample(1000, distinct=True)
-    few.add(pl.Series(["a", "b", "a"]).hash().to_numpy())
-    assert (few.each, len(few.rows())) == (1, 2)
 
 
 # Describe

@@ -41,25 +41,13 @@ def _write(kind: str, folder: Path) -> Path:
     elif kind == "fortran":
         np.savez(path.with_suffix(".npz"), x=np.asfortranarray(ROWS), y=LABELS)
         return path.with_suffix(".npz")
-    elif kind == "sparse":
-        found = sparse.csr_matrix(ROWS)
-        path = path.with_suffix(".npz")
-        np.savez(
-            path,
-            data=found.data,
-            indices=found.indices,
-            indptr=found.indptr,
-            shape=found.shape,
-            format=b"csr",
-            y=LABELS,
-        )
     else:
         with h5py.File(path, "w") as file:
             file["data"], file["target"] = ROWS, LABELS
     return path
 
 
-KINDS = ["csv", "bare", "parquet", "svmlight", "npz", "fortran", "sparse", "hdf5"]
+KINDS = ["csv", "bare", "parquet", "svmlight", "npz", "fortran", "hdf5"]
 
 
 def _dense(X: Any) -> Any:

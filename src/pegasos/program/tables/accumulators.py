@@ -135,45 +135,6 @@ def widened(X: Any, width: int) -> Any:
     return sparse.csr_matrix((X.data, X.indices, X.indptr), (X.shape[0], width))
 
 
-class HashSample:
-    """Hashes, all of them while they are few; then those divisible by `each`, a power of two.
-
-    Equal hashes stay or go together, so a share of the distinct hashes is kept with all repeats.
-
-    Parameters
-    ----------
-    most : number of hashes to keep.
-    distinct : whether to drop repeats; then nothing stands beside the hashes.
-
-    >>> words = HashSample(most=1000, distinct=True)
-    >>> words.add(np.array([7, 5, 7], np.uint64))
-    >>> words.each * len(words.rows())
-    2
-    """
-
-    def __init__(self, most: float = math.inf, distinct: bool = False) -> None:
-        self.most, self.distinct, self.each = most, distinct, 1
-        self._parts: list[Array] = []
-
-    def add(self, hashes: Array, *beside: Array) -> None:
-        """Add hashes, and other hashes beside them."""
-        self._parts.append(self._kept(np.column_stack([hashes, *beside])))
-        if sum(map(len, self._parts)) > self.most:
-            rows = self.rows()
-            while len(rows) > self.most:
-                self.each *= 2
-                rows = self._kept(rows)
-            self._parts = [rows]
-
-    def _kept(self, rows: Array) -> Array:
-        return rows[rows[:, 0] % np.uint64(self.each) == 0] if self.each > 1 else rows
-
-    def rows(self) -> Array:
-        """Return the kept hashes with the hashes beside them."""
-        rows = np.concatenate(self._parts) if self._parts else np.zeros((0, 1), np.uint64)
-        return np.unique(rows[:, 0])[:, None] if self.distinct else rows
-
-
 class Moments:
     """Count, mean, variance (divided by the count) and range of numeric columns.
 

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
-from scipy import sparse
 
 from pegasos.program.tables.column_roles import Roles, place, places_of
 from pegasos.program.tables.dataset import (
@@ -39,7 +38,7 @@ class ArrayLike(Protocol):
 
 
 class ArrayFile(TableFile):
-    """Arrays of an open file: an array or CSR matrix of features, labels, groups and weights.
+    """Arrays of an open file: features, labels, groups and weights.
 
     Test rows are in arrays such as X_test and y_test, or in a group test beside a group train.
 
@@ -69,13 +68,9 @@ class ArrayFile(TableFile):
         self._limit, self.notes = options.allowed(), []
         self._arrays = _without_groups(arrays)
         rows, self._label = self._find_pair(options)
-        self._rows, self._tested = [rows], f"{rows}_test" in self._arrays
-        if self._label is None:
-            self._tested = self._tested and not options.labelled
-        else:
-            self._tested = self._tested and f"{self._label}_test" in self._arrays
-        if self._tested:
-            self._rows.append(f"{rows}_test")
+        pair = [rows] if self._label is None else [rows, self._label]
+        self._tested = all(f"{each}_test" in self._arrays for each in pair)
+        self._rows = [rows, f"{rows}_test"] if self._tested else [rows]
         self.width = self._check_shapes()
         self._counts = [self._shape(name)[0] for name in self._rows]
         self.rows = sum(self._counts)
@@ -100,10 +95,7 @@ class ArrayFile(TableFile):
 
     def match_roles(self, columns: list[Column], options: ReadOptions, name: str) -> Roles:
         """Return the features by name if the file has those of the model, else by position."""
-        wanted, features = [column.name for column in columns], range(len(self._features))
-        if sparse.issparse(self._arrays[self._rows[0]]):
-            return Roles([], self._place(self._label))
-        places = list(features)
+        wanted, places = [column.name for column in columns], list(range(len(self._features)))
         if wanted != self._features and set(wanted) <= set(self._features):
             places = places_of(wanted, self._features, name)
         if len(places) != len(wanted):
@@ -112,24 +104,19 @@ class ArrayFile(TableFile):
 
     def blocks(self, places: Sequence[int], amount: int) -> Iterator[Block]:
         """Yield the rows, about `amount` bytes at a time, with some columns."""
-        features = [here for here in places if here < len(self._features)]
-        others = {here: self._column(self.names[here]) for here in places if here not in features}
+        width = len(self._features)
+        others = {here: self._column(self.names[here]) for here in places if here >= width}
         first = 0
         for name in self._rows:
             for X in self._slices(name, amount):
-                count, array, columns = X.shape[0], None, dict[str, Any]()
-                if sparse.issparse(X):  # named by index, as in svmlight: from x1
-                    parts = (X.data, X.indices + 1, X.indptr)
-                    array = sparse.csr_matrix(parts, (count, X.shape[1] + 1))
-                else:
-                    X = self._as_floats(X)
-                    columns = {str(here): X[:, here] for here in features}
-                for here, values in others.items():
-                    columns[str(here)] = values[first : first + count]
+                X, count = self._as_floats(X), X.shape[0]
+                columns = {
+                    str(here): others[here][first : first + count] if here in others else X[:, here]
+                    for here in places
+                }
                 test = np.full(count, name != self._rows[0]) if self._tested else None
-                frame = pl.DataFrame(columns).select(map(str, places))
-                where, share = partial(row_after, first), count / max(1, self.rows or 1)
-                yield Block(frame, where, share, test=test, array=array)
+                share = count / max(1, self.rows or 1)
+                yield Block(pl.DataFrame(columns), partial(row_after, first), share, test=test)
                 first += count
 
     def image_shape(self) -> tuple[int, int] | None:
@@ -162,7 +149,7 @@ class ArrayFile(TableFile):
             what = f"{self._name}: {shown(name)} has the shape {shape}"
             if len(shape) not in (2, 3) or not math.prod(shape):
                 raise BadData(f"{what}; rows and features are needed.")
-            if math.prod(shape[1:]) > MOST_COLUMNS and not sparse.issparse(self._arrays[name]):
+            if math.prod(shape[1:]) > MOST_COLUMNS:
                 raise BadData(f"{what}; {TOO_WIDE}")
             if shape[1:] != first[1:]:
                 raise BadData(f"{what}, and {shown(self._rows[0])} {first}.")
@@ -177,8 +164,6 @@ class ArrayFile(TableFile):
 
     def _feature_names(self) -> list[str]:
         """Return the names of the features in the file, if they fit, else x1, x2."""
-        if sparse.issparse(self._arrays[self._rows[0]]):
-            return []
         if "feature_names" in self._arrays:
             names = simplest(self._array("feature_names").ravel()).astype(str).tolist()
             others = {self._label, self._group, self._weight}
@@ -218,8 +203,7 @@ class ArrayFile(TableFile):
         """Yield the rows of an array, about `amount` bytes at a time."""
         (count, *row), array = self._shape(name), self._arrays[name]
         line = math.prod(row) * array.dtype.itemsize
-        if not sparse.issparse(array):
-            self._check_bytes(f"a row of {shown(name)}", line)
+        self._check_bytes(f"a row of {shown(name)}", line)
         step = max(1, amount // max(1, line))
         for start in range(0, count, step):
             with decoding(self._name, self._decoder):

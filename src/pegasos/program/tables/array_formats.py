@@ -1,44 +1,41 @@
-"""Arrays in NumPy archives, in sparse matrices saved by SciPy, and in HDF5 files."""
+"""Arrays in NumPy archives and in HDF5 files."""
 
 from __future__ import annotations
 
 import math
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy_format
-from scipy import sparse
 
 from pegasos.program.tables.array_files import ArrayFile
 from pegasos.program.tables.dataset import Array, BadData, ReadOptions
-from pegasos.program.tables.messages import plain, shown, size
+from pegasos.program.tables.messages import plain, shown
 from pegasos.program.tables.sources import Source
 from pegasos.program.tables.table import decoding
 
 #: Maximum ratio of an array's declared size to its stored size; larger ones are corrupt or
 #: malicious.
 _SWELL = 2000
-_SPARSE = ("indices", "indptr", "data", "shape", "format")
 
 
 def open_npz(
     source: Source, options: ReadOptions, expected: Sequence[str], limit: int | None
 ) -> ArrayFile:
-    """Open an archive; a sparse matrix stands for its five arrays, under the name "data"."""
+    """Open an archive of arrays."""
     with decoding(source.name, "npz"):
         archive = zipfile.ZipFile(source.path)
-    entries = [info for info in archive.infolist() if info.filename.endswith(".npy")]
     arrays: dict[str, Any] = {}
-    for entry in entries:
-        name = entry.filename.removesuffix(".npy")
-        arrays[name] = _Member(source.name, name, archive, entry)
-    if set(_SPARSE) <= set(arrays):
-        with decoding(source.name, "npz"):
-            arrays["data"] = _sparse_matrix(source.name, source.path, arrays, options.allowed())
+    for entry in archive.infolist():
+        if entry.filename.endswith(".npy"):
+            name = entry.filename.removesuffix(".npy")
+            arrays[name] = _Member(source.name, name, archive, entry)
+    if "indptr" in arrays:
+        todo = "write it with sklearn.datasets.dump_svmlight_file"
+        raise BadData(f"{source.name} is a sparse matrix; {todo}.")
     return ArrayFile(source.name, "npz", arrays, options, archive.close)
 
 
@@ -89,25 +86,6 @@ class _Member:
 
     def __getitem__(self, rows: slice) -> Array:
         return self.values[rows]
-
-
-def _sparse_matrix(file: str, path: Path, arrays: Mapping[str, _Member], limit: int) -> Any:
-    """Return the sparse matrix, if its parts are consistent."""
-    taken = sum(math.prod(arrays[name].shape) * arrays[name].dtype.itemsize for name in _SPARSE)
-    if taken > limit:
-        most = f"{size(taken)}, and {size(limit)} are allowed"
-        raise BadData(f"{file}: the sparse matrix takes {most}.")
-    kind = arrays["format"].values.item()
-    if kind not in ("csr", "csc", b"csr", b"csc"):
-        raise BadData(f"{file}: a sparse matrix of kind {shown(kind)}; save it as CSR.")
-    found = sparse.load_npz(path)
-    is_possible = min(found.shape) and max(found.shape) * 8 <= limit
-    if not is_possible or found.dtype.kind not in "iufb":
-        what = f"a sparse matrix of {found.dtype} and shape {found.shape}"
-        raise BadData(f"{file}: {what} is not possible here.")
-    found.check_format(full_check=True)
-    found.sum_duplicates()
-    return found.tocsr()
 
 
 def open_hdf5(

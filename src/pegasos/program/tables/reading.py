@@ -155,7 +155,7 @@ def fit_block(
     if roles.label is not None:
         found.label_name, labels = rows.names[roles.label], rows.labels(roles.label)
         found.y = None if labels.null_count() else simplest(rows.full(labels, ""))
-    if rows.array is not None:
+    if rows.sparse is not None:
         found.X = _fit_sparse(rows, columns, frame)
         return found
     found.kept = {rows.names[place]: rows.column(place).to_list() for place in roles.kept}
@@ -174,7 +174,7 @@ def _fit_sparse(rows: Block, columns: list[Column], frame: bool) -> Any:
 
     If no columns are requested, positions are the indices of the file.
     """
-    X, names = rows.array, [column.name for column in columns]
+    X, names = rows.sparse, [column.name for column in columns]
     if not columns:
         return X
     lowest = int(names[0] != "x0")

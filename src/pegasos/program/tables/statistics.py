@@ -1,7 +1,7 @@
 """Describe a table before anything is learned from it: statistics, classes, correlations, repeats.
 
 Rows are fed in blocks; a table in memory is one block. Counts, moments and ranges are exact.
-Quartiles and outliers come from a sample of the rows, repeats and distinct words from a sample of
+Quartiles, outliers and correlations come from a sample of the rows, repeats from a sample of their
 hashes: with a memory limit each holds as much as its share allows, without one it holds all rows,
 and the result is exact. Notes say what is estimated.
 """
@@ -18,7 +18,6 @@ from scipy import sparse
 from pegasos.engine.runtime.threads import single_threaded_blas
 from pegasos.program.tables.accumulators import (
     MOST_LABELS,
-    HashSample,
     LabelCounts,
     Moments,
     Sample,
@@ -122,15 +121,18 @@ class Describer:
     """Accumulator of the statistics of a table that is read in blocks."""
 
     def __init__(self, columns: list[Column], memory: float | None = None) -> None:
-        rows = hashes = words = self._most_labels = math.inf
+        rows = self._most_hashes = self._most_words = self._most_labels = math.inf
         if memory is not None:
             rows = min(SAMPLE_ROWS, rows_within(_SAMPLE_SHARE * memory, columns))
-            hashes = max(1000, int(_HASH_SHARE * memory / _HASH_BYTES))
-            words, self._most_labels = COUNTED_WORDS, MOST_LABELS
-        self.columns = columns
-        self.sample, self.hashes = Sample(0, rows), HashSample(hashes)
+            self._most_hashes = max(1000, _HASH_SHARE * memory / _HASH_BYTES)
+            self._most_words, self._most_labels = COUNTED_WORDS, MOST_LABELS
+        self.columns, self.sample = columns, Sample(0, rows)
+        #: Hashes of rows without and with their label, of those that `every` divides: equal rows
+        #: stay or go together.
+        self.hashes, self.every = np.zeros((0, 2), np.uint64), np.uint64(1)
         texts = [place for place, column in enumerate(columns) if column.kind == TEXT]
-        self.words = {place: HashSample(words, distinct=True) for place in texts}
+        #: Hashes of the distinct words of each text column.
+        self.words = {place: np.empty(0, np.uint64) for place in texts}
         self._word_gaps = dict.fromkeys(texts, 0)
         self.moments, self.labels = Moments(len(columns) - len(texts)), LabelCounts()
         self.rows = self.rows_with_missing = self.unlabelled = self.infinite = 0
@@ -139,30 +141,37 @@ class Describer:
 
     def see(self, block: Dataset) -> None:
         """Add a block of rows to the statistics."""
-        X, step = block.X, max(1, BLOCK // max(1, block.X.shape[1]))
+        X, gaps = block.X, np.zeros(len(block), bool)
+        for place, words in self.words.items():
+            series = X.to_series(place)
+            self._word_gaps[place] += series.null_count()
+            gaps |= series.is_null().to_numpy()
+            if len(words) < self._most_words:
+                more = series.drop_nulls().unique().hash(seed=0).to_numpy()
+                self.words[place] = np.union1d(words, more)
+        step = max(1, BLOCK // max(1, X.shape[1]))
         if sparse.issparse(X):
-            step = max(1, BLOCK * X.shape[0] // max(1, X.nnz))
+            step = max(1, BLOCK * len(block) // max(1, X.nnz))
         for start in range(0, len(block), step):
-            self._see_features(X[start : start + step])
+            self._see_numbers(X[start : start + step], gaps[start : start + step])
         self.rows += len(block)
         self.unlabelled += block.unlabelled
+        self.rows_with_missing += int(gaps.sum())
         hashes, texts = hash_rows(X), []
         both = hashes
         if block.y is not None and len(block.y):
             texts = [self.labels.see(np.asarray(block.y), block.name, self._most_labels)]
             # Hashes are sums: the label's part is the hash of a row without features.
             both = hashes + hash_rows(np.empty((len(block), 0)), texts[0])
-        self.hashes.add(hashes, both)
+        self.hashes = np.concatenate([self.hashes, np.column_stack([hashes, both])])
+        self.hashes = self.hashes[self.hashes[:, 0] % self.every == 0]
+        while len(self.hashes) > self._most_hashes:
+            self.every *= np.uint64(2)
+            self.hashes = self.hashes[self.hashes[:, 0] % self.every == 0]
         self.sample.see(X, None, *texts)
 
-    def _see_features(self, X: Any) -> None:
-        """Add rows to the moments; infinite numbers count as missing."""
-        gaps = np.zeros(X.shape[0], bool)
-        for place, words in self.words.items():
-            series = X.to_series(place)
-            self._word_gaps[place] += series.null_count()
-            gaps |= series.is_null().to_numpy()
-            words.add(series.drop_nulls().unique().hash(seed=0).to_numpy())
+    def _see_numbers(self, X: Any, gaps: Array) -> None:
+        """Add rows to the moments, and to `gaps` rows with a gap; infinite numbers are gaps."""
         if is_frame(X):
             numeric = [name for place, name in enumerate(X.columns) if place not in self.words]
             X = X.select(numeric).cast(float).to_numpy(order="c")
@@ -179,7 +188,6 @@ class Describer:
             gaps[np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))[np.isnan(X.data)]] = True
         else:
             gaps |= np.isnan(X).any(axis=1)
-        self.rows_with_missing += int(gaps.sum())
         self.moments.see(X)
 
     def description(self, name: str, outlier: float, image: bool) -> Description:
@@ -216,8 +224,10 @@ class Describer:
         self._measure(found, X)
         self._correlate(found, X)
         self._count_repeats(found)
-        if many := [columns[place].name for place, each in self.words.items() if each.each > 1]:
-            found.notes.append(f"The number of distinct words is estimated for {listed(many)}.")
+        many = [place for place, each in self.words.items() if len(each) >= self._most_words]
+        if many:
+            names = listed(columns[place].name for place in many)
+            found.notes.append(f"More than {COUNTED_WORDS} distinct words are in {names}.")
         pixels = not found.sparse and not words and self.moments.are_pixels()
         found.advice = list(advise(found, image, pixels))
         for each in texts:
@@ -240,8 +250,8 @@ class Describer:
         moments, found = self.moments, []
         numeric = iter(range(len(moments.count)))
         for place, column in enumerate(columns):
-            if words := self.words.get(place):
-                distinct, gaps = words.each * len(words.rows()), self._word_gaps[place]
+            if place in self.words:
+                distinct, gaps = len(self.words[place]), self._word_gaps[place]
                 found.append(Feature(column.name, TEXT, gaps, distinct=distinct))
                 continue
             at = next(numeric)
@@ -303,15 +313,15 @@ class Describer:
         ]
 
     def _count_repeats(self, found: Description) -> None:
-        hashes, each = self.hashes.rows(), self.hashes.each
+        hashes, every = self.hashes, int(self.every)
         # Sorting takes a hundredth of the time of np.unique, which hashes the hashes again.
         alone, together = (
             1 + int(np.count_nonzero(np.diff(np.sort(hashes[:, place])))) for place in (0, 1)
         )
-        found.duplicates = each * (len(hashes) - together)
-        found.contradictions = each * (together - alone)
-        if each > 1:
-            share = f"one in {each} of the hashes of rows"
+        found.duplicates = every * (len(hashes) - together)
+        found.contradictions = every * (together - alone)
+        if every > 1:
+            share = f"one in {every} of the hashes of rows"
             found.notes.append(
                 f"Repeats are estimated from {share}: memory has no room for all of them."
             )

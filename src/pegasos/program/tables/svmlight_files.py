@@ -53,7 +53,7 @@ class SvmlightFile(TableFile):
             if X.shape[0]:
                 frame = pl.DataFrame({str(place): simplest(y) for place in places})
                 share = len(chunk.data) / self._source.unpacked_bytes
-                yield Block(frame, partial(_where, chunk), share, array=X)
+                yield Block(frame, partial(_where, chunk), share, sparse=X)
 
 
 def _where(chunk: Chunk, row: int) -> str:

@@ -43,15 +43,21 @@ class Block:
     commas: bool = False
     #: Whether rows are the file's own test part; None if it has none.
     test: Array | None = None
-    #: Features of a file of arrays, as an array or a CSR matrix.
-    array: Any = None
+    #: Features of sparse rows, as a CSR matrix.
+    sparse: Any = None
     #: Names of the table, of the file and of all columns, for messages.
     table: str = ""
     file: str = ""
     names: Sequence[str] = ()
 
     def __len__(self) -> int:
-        return self.frame.height if self.array is None else int(self.array.shape[0])
+        return self.frame.height if self.sparse is None else int(self.sparse.shape[0])
+
+    @property
+    def sparse_bytes(self) -> int:
+        """Bytes of the sparse features."""
+        X = self.sparse
+        return 0 if X is None else int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
 
     def bad(self, row: int, what: str) -> BadData:
         """Return an error about a row."""
@@ -112,8 +118,8 @@ class Block:
         if not labels.null_count():
             return self
         rows, where = labels.is_not_null().arg_true().to_numpy(), self.where
-        test, array = (None if each is None else each[rows] for each in (self.test, self.array))
-        found = replace(self, frame=self.frame[rows], test=test, array=array)
+        test, sparse = (None if each is None else each[rows] for each in (self.test, self.sparse))
+        found = replace(self, frame=self.frame[rows], test=test, sparse=sparse)
         found.where = lambda row: where(int(rows[row]))
         return found
 

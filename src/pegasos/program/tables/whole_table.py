@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy import sparse
 
 from pegasos.program.tables.accumulators import joined
 from pegasos.program.tables.cells import as_days, as_numbers
@@ -47,8 +46,8 @@ def read_whole(table: Table, options: ReadOptions) -> Dataset:
     roles = table.first.roles(options, table.name)
     rows, notes = _read_rows(table, roles)
     found, rows = _add_labels(rows, notes, roles, options)
-    if rows.array is not None:
-        _add_sparse_features(found, rows.array)
+    if rows.sparse is not None:
+        _add_sparse_features(found, rows.sparse)
         return found
     _add_features(found, rows, roles, options, table.first.is_array)
     if table.first.is_array and not options.drop:
@@ -65,7 +64,7 @@ def outline_whole(table: Table, options: ReadOptions) -> Outline | None:
     if first is None:
         raise NoRows(f"{table.name} has names of columns, but no rows.")
     found, notes = _read_rows(table, roles, [first])
-    size = (found.frame.estimated_size() + _array_bytes(found.array)) / first.share
+    size = (found.frame.estimated_size() + found.sparse_bytes) / first.share
     kinds, more = find_kinds(found.features(roles), _asked(roles, found))
     label, weight, group = (
         None if place is None else table.names[place]
@@ -73,8 +72,7 @@ def outline_whole(table: Table, options: ReadOptions) -> Outline | None:
     )
     notes += more + ([roles.note] if roles.note else [])
     features = [Column(name, kind) for name, kind in kinds.items()]
-    is_sparse = found.array is not None
-    return Outline(features, label, weight, group, size, notes, sparse=is_sparse)
+    return Outline(features, label, weight, group, size, notes, found.sparse is not None)
 
 
 def _read_rows(
@@ -92,14 +90,14 @@ def _read_rows(
     }
     arrays, tests, used, commas = [], [], 0, False
     for block in blocks:
-        used += sum(column.add(block, place) for place, column in columns.items())
-        commas |= block.commas
-        if block.array is not None:
-            arrays.append(block.array)
-            used += _array_bytes(block.array)
-        if block.test is not None:
-            tests.append(block.test)
+        for place, column in columns.items():
+            column.add(block, place)
+            used += int(column.parts[-1].estimated_size())
+        used += block.sparse_bytes
         table.check_bytes(used)
+        commas |= block.commas
+        arrays += [] if block.sparse is None else [block.sparse]
+        tests += [] if block.test is None else [block.test]
     if late := [place for place, column in columns.items() if column.is_late]:
         again = [block.frame for block in table.blocks(late)]
         for place in late:
@@ -109,30 +107,19 @@ def _read_rows(
         table.where,
         commas=commas,
         test=np.concatenate(tests) if tests else None,
-        array=joined(arrays) if arrays else None,
+        sparse=joined(arrays) if arrays else None,
         table=table.name,
         names=table.names,
     )
     for place in roles.features:
         if columns[place].is_guessed and columns[place].is_text:
             _check_words(found, place)
-    notes, numeric = list(table.first.notes), [each for each in columns.values() if each.is_guessed]
-    for names, words in (
-        ([each.name for each in numeric if each.commas], "commas are read as decimal points in"),
-        (
-            [each.name for each in numeric if each.amounts],
-            "amounts such as $1,234.50 or 12 % are read as numbers in",
-        ),
-    ):
-        notes += [f"{words} {listed(names)}"] * bool(names)
+    notes = list(table.first.notes)
+    if names := [column.name for column in columns.values() if column.commas]:
+        notes.append(f"commas are read as decimal points in {listed(names)}")
+    if names := [column.name for column in columns.values() if column.amounts]:
+        notes.append(f"amounts such as $1,234.50 or 12 % are read as numbers in {listed(names)}")
     return found, notes
-
-
-def _array_bytes(array: Any) -> int:
-    """Return the bytes of an array or a CSR matrix, 0 for None."""
-    if sparse.issparse(array):
-        return int(array.data.nbytes + array.indices.nbytes + array.indptr.nbytes)
-    return 0 if array is None else int(array.nbytes)
 
 
 class _Column:
@@ -150,8 +137,8 @@ class _Column:
         #: Whether there are numbers with decimal commas, and amounts.
         self.commas = self.amounts = False
 
-    def add(self, block: Block, place: int) -> int:
-        """Add the rows of a block, and return their bytes."""
+    def add(self, block: Block, place: int) -> None:
+        """Add the rows of a block."""
         series = block.column(place)
         if self.is_guessed and not self.is_text:
             found = as_numbers(series, block.commas)
@@ -171,7 +158,6 @@ class _Column:
                 raise BadData(f"{block.file}: {what}; {todo} --drop {self.name}.")
             self.is_text = is_text
         self.parts.append(series)
-        return int(series.estimated_size())
 
     def values(self) -> pl.Series:
         """Return all values in a common type."""
@@ -274,8 +260,6 @@ def _add_features(
 
 def _add_sparse_features(found: Dataset, X: Any) -> None:
     """Give the data set its features, named by index from x1, or x0 if there is one."""
-    if not np.isfinite(X.data).all():
-        raise BadData(f"{found.name}: the sparse matrix holds numbers that are not finite.")
     lowest = int(X.indices.min(initial=1))
     if X.shape[1] <= lowest:
         raise BadData(f"{found.name} has no features: no line holds a pair index:value.")
