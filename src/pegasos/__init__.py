@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pegasos.program.onnxfile import export_onnx
     from pegasos.program.pages import report
     from pegasos.program.pages.play_page import play
-    from pegasos.program.tables.bunches import load_set
+    from pegasos.program.tables.named_sets import load_set
     from pegasos.search import SweepCV, TwoStageSearchCV
     from pegasos.shrinking import shrink
 
@@ -57,7 +57,7 @@ _HOMES = {
     "full_kernel_bound": "pegasos.nystroem",
     "kernels": "pegasos.kernels",
     "load": "pegasos.program.modelfile",
-    "load_set": "pegasos.program.tables.bunches",
+    "load_set": "pegasos.program.tables.named_sets",
     "metrics": "pegasos.metrics",
     "play": "pegasos.program.pages.play_page",
     "plot": "pegasos.plot",

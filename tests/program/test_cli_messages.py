@@ -268,15 +268,15 @@ def test_next_commands_quote_odd_names(folder):
 
 
 def test_a_set_may_be_fetched(folder, monkeypatch):
-    from pegasos.program.tables.named_sets import load_set
+    from pegasos.program.tables.named_sets import read_set
 
     asked = []
 
     def load(name, fetch=False):
         asked.append(fetch)
-        return load_set("moons", rows=80)
+        return read_set("moons", rows=80)
 
-    monkeypatch.setattr(datasets, "load_set", load)
+    monkeypatch.setattr(datasets, "read_set", load)
     fine("describe", "usps", "--fetch")
     fine("describe", "usps")
     assert asked == [True, False]

@@ -66,9 +66,9 @@ def test_a_named_set_is_known_again(tmp_path, monkeypatch):
 
 
 def _xor_as_npz(folder):
-    from pegasos.program.tables.named_sets import load_set
+    from pegasos.program.tables.named_sets import read_set
 
-    data = load_set("xor")
+    data = read_set("xor")
     np.savez(folder / "both.npz", data=np.column_stack([data.X, data.y]))
     return folder / "both.npz"
 

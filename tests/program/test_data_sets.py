@@ -13,7 +13,7 @@ import sklearn.datasets
 import pegasos
 from pegasos.program.tables import named_sets
 from pegasos.program.tables.dataset import BadData, Column, Dataset
-from pegasos.program.tables.named_sets import SETS, load_set
+from pegasos.program.tables.named_sets import SETS, read_set
 from samples import quadric_like, real_data
 
 GENERATED = {
@@ -45,7 +45,7 @@ def published():
 
 @pytest.mark.parametrize("name", GENERATED)
 def test_generated_sets(name):
-    data = load_set(name)
+    data = read_set(name)
     assert data.X.shape == GENERATED[name] and data.X.dtype == np.float64
     assert (
         len(data.columns) == data.X.shape[1] and data.columns[0].name == "x1" and data.name == name
@@ -53,18 +53,18 @@ def test_generated_sets(name):
     classes, counts = np.unique(data.y, return_counts=True)
     assert list(classes) == {"quadric": [-1, 1], "blobs": [0, 1, 2]}.get(name, [0, 1])
     assert counts.min() > 0.25 * len(data)
-    np.testing.assert_array_equal(load_set(name).X, data.X)
-    assert not np.array_equal(load_set(name, seed=1).X, data.X)
-    assert load_set(name, rows=5003).X.shape == (5003, GENERATED[name][1])
+    np.testing.assert_array_equal(read_set(name).X, data.X)
+    assert not np.array_equal(read_set(name, seed=1).X, data.X)
+    assert read_set(name, rows=5003).X.shape == (5003, GENERATED[name][1])
     with pytest.raises(
         BadData, match=f"rows=3 is too few for the set '{name}'; ask for 10 or more"
     ):
-        load_set(name, rows=3)
+        read_set(name, rows=3)
 
 
 def test_the_numbers_of_quadric_stay():
     X, y = quadric_like(500, seed=3)
-    data = load_set("quadric", seed=3, rows=500)
+    data = read_set("quadric", seed=3, rows=500)
     np.testing.assert_array_equal(data.X, X)
     np.testing.assert_array_equal(data.y, y)
     np.testing.assert_allclose(
@@ -76,12 +76,12 @@ def test_the_numbers_of_quadric_stay():
 
 
 def test_digits():
-    data = load_set("digits")
+    data = read_set("digits")
     assert data.X.shape == (1797, 64) and data.X.dtype == np.float64 and data.image == (8, 8)
     assert (data.X.min(), data.X.max()) == (0, 16) and set(data.y) == set(range(10))
     assert data.columns[9].name == "pixel_1_1"
     with pytest.raises(BadData, match="rows=50: the set 'digits' has its 1797 rows"):
-        load_set("digits", rows=50)
+        read_set("digits", rows=50)
 
 
 def test_unknown_names_suggest_similar_ones():
@@ -90,9 +90,9 @@ def test_unknown_names_suggest_similar_ones():
         BadData,
         match=r"no set called 'digit'; the sets are digits, quadric.* Did you mean 'digits'\?",
     ):
-        load_set("digit")
+        read_set("digit")
     with pytest.raises(BadData, match="A file needs its path and its ending"):
-        load_set("zzz")
+        read_set("zzz")
 
 
 def test_every_set_says_what_it_is():
@@ -103,13 +103,13 @@ def test_every_set_says_what_it_is():
 @pytest.mark.parametrize(("name", "file"), [("usps", "usps.h5"), ("binary10", "binary10.csv")])
 def test_missing_data_name_the_folders(name, file, nowhere, monkeypatch):
     with pytest.raises(BadData) as refusal:
-        load_set(name)
+        read_set(name)
     said = str(refusal.value)
     assert f"{file} is not in {nowhere / 'data'} or {nowhere / 'own'}." in said
     assert "set PEGASOS_DATA to the folder" in said and ("fetch=True" in said) == (name == "usps")
     monkeypatch.delenv("PEGASOS_DATA")
     with pytest.raises(BadData, match=f"{file} is not in {nowhere / 'own'}"):
-        load_set(name)
+        read_set(name)
 
 
 def test_the_users_folder_is_the_second_place(monkeypatch):
@@ -120,7 +120,7 @@ def test_the_users_folder_is_the_second_place(monkeypatch):
 
 def test_usps_from_a_file(published, monkeypatch):
     monkeypatch.setenv("PEGASOS_DATA", str(real_data("usps.h5").parent))
-    data = load_set("usps")
+    data = read_set("usps")
     np.testing.assert_array_equal(data.X, published[0])
     np.testing.assert_array_equal(data.y, published[1])
     assert data.X.dtype == np.float32 and data.X.shape == (9298, 256) and data.image == (16, 16)
@@ -165,11 +165,11 @@ def test_usps_from_openml_is_the_published_data_to_the_last_bit_and_is_kept(
     monkeypatch.setattr(
         sklearn.datasets, "fetch_openml", lambda **options: asked.append(options) or as_openml(X, y)
     )
-    data = load_set("usps", fetch=True)
+    data = read_set("usps", fetch=True)
     np.testing.assert_array_equal(data.X, X)
     np.testing.assert_array_equal(data.y, y)
     assert data.X.dtype == np.float32 and asked[0]["data_id"] == 41082 and data.test.sum() == 2007
-    again = load_set("usps")
+    again = read_set("usps")
     assert len(asked) == 1 and str(nowhere / "own" / "usps.h5") in again.notes[0]
     np.testing.assert_array_equal(again.X, X)
     assert [path.name for path in (nowhere / "own").iterdir()] == ["usps.h5"]
@@ -178,7 +178,7 @@ def test_usps_from_openml_is_the_published_data_to_the_last_bit_and_is_kept(
 def test_that_a_folder_cannot_be_written_is_a_remark(published, nowhere, monkeypatch):
     (nowhere / "own").write_text("a file where the folder should be")
     monkeypatch.setattr(sklearn.datasets, "fetch_openml", lambda **options: as_openml(*published))
-    assert "not kept" in load_set("usps", fetch=True).notes[1]
+    assert "not kept" in read_set("usps", fetch=True).notes[1]
 
 
 def test_rows_in_another_order_are_refused(published, nowhere, monkeypatch):
@@ -191,7 +191,7 @@ def test_rows_in_another_order_are_refused(published, nowhere, monkeypatch):
         BadData,
         match=r"OpenML sent as data 41082 is not the published usps data: its fingerprint is .*order of rows",
     ):
-        load_set("usps", fetch=True)
+        read_set("usps", fetch=True)
     assert not (nowhere / "own").exists()
 
 
@@ -202,7 +202,7 @@ def test_other_data_from_openml_are_refused(target, nowhere, monkeypatch):
     sent = SimpleNamespace(data=np.zeros((20, 256)), target=target)
     monkeypatch.setattr(sklearn.datasets, "fetch_openml", lambda **options: sent)
     with pytest.raises(BadData, match="OpenML sent as data 41082 is not the published usps data"):
-        load_set("usps", fetch=True)
+        read_set("usps", fetch=True)
 
 
 def test_without_a_network_the_message_says_so(nowhere, monkeypatch):
@@ -213,7 +213,7 @@ def test_without_a_network_the_message_says_so(nowhere, monkeypatch):
     with pytest.raises(
         BadData, match=r"fetching it from OpenML failed \(OSError: no route to host\)"
     ):
-        load_set("usps", fetch=True)
+        read_set("usps", fetch=True)
 
 
 def test_a_wrong_file_is_refused(nowhere):
@@ -230,22 +230,22 @@ def test_a_wrong_file_is_refused(nowhere):
         BadData,
         match=r"usps.h5 is not the published usps data: its fingerprint is [0-9a-f]{12}….*by its path",
     ):
-        load_set("usps")
+        read_set("usps")
     path.write_text("no HDF5 at all")
     with pytest.raises(BadData, match=r"cannot be read as usps.h5"):
-        load_set("usps")
+        read_set("usps")
     (nowhere / "data" / "binary10.csv").write_text("x1,y\n1,2\n")
     with pytest.raises(BadData, match=r"binary10.csv is not the published binary10 data"):
-        load_set("binary10")
+        read_set("binary10")
     (nowhere / "data" / "binary10.csv").write_text("x1,y\n1,hello\n")
     with pytest.raises(BadData, match=r"binary10.csv cannot be read as ten numbers and a label"):
-        load_set("binary10")
+        read_set("binary10")
 
 
 def test_binary10(monkeypatch):
     path = real_data("binary10.csv")
     monkeypatch.setenv("PEGASOS_DATA", str(path.parent))
-    data = load_set("binary10")
+    data = read_set("binary10")
     assert (
         data.X.shape == (10_000, 10)
         and set(data.y) == {-1, 1}
@@ -272,7 +272,7 @@ def test_fingerprints_are_the_same_on_every_machine():
 
 def test_a_set_in_python_is_what_the_program_reads():
     bunch = pegasos.load_set("moons", seed=2, rows=60)
-    data = load_set("moons", seed=2, rows=60)
+    data = read_set("moons", seed=2, rows=60)
     np.testing.assert_array_equal(bunch.data, data.X)
     np.testing.assert_array_equal(bunch.target, data.y)
     assert bunch.feature_names == ["x1", "x2"] and bunch.target_names.tolist() == [0, 1]
@@ -295,7 +295,7 @@ def test_a_set_in_python_as_a_frame(asked, module):
         list(bunch.frame.columns) == [*bunch.feature_names, "digit"]
         and bunch.target.name == "digit"
     )
-    np.testing.assert_array_equal(np.asarray(bunch.data), load_set("digits").X)
+    np.testing.assert_array_equal(np.asarray(bunch.data), read_set("digits").X)
     assert bunch.images.shape == (1797, 8, 8)
 
 
@@ -304,7 +304,7 @@ def test_a_set_in_python_keeps_test_rows_apart(monkeypatch):
         "usps", np.arange(8.0).reshape(4, 2), [Column("a"), Column("b")], np.array([0, 1, 0, 1])
     )
     whole.test = np.array([False, False, False, True])
-    monkeypatch.setattr(named_sets, "load_set", lambda *_, **__: whole)
+    monkeypatch.setattr(named_sets, "read_set", lambda *_, **__: whole)
     bunch = pegasos.load_set("usps")
     assert bunch.data.tolist() == [[0, 1], [2, 3], [4, 5]] and bunch.target.tolist() == [0, 1, 0]
     assert bunch.test_data.tolist() == [[6, 7]] and bunch.test_target.tolist() == [1]

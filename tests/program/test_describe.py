@@ -17,7 +17,7 @@ from command_line import call, fine
 from pegasos.program.records.codec import to_json
 from pegasos.program.tables import statistics as module
 from pegasos.program.tables.dataset import TEXT, BadData, Column, Dataset, take
-from pegasos.program.tables.named_sets import load_set
+from pegasos.program.tables.named_sets import read_set
 from pegasos.program.tables.statistics import describe, describe_blocks
 from samples import real_data
 
@@ -166,10 +166,10 @@ def test_advice_on_scaling():
     random = np.random.default_rng(0)
     assert (
         "standardize, which is the default; stds differ by a factor of 9.87e+03 (x1 0.0104, x10 102)"
-        in said(describe(load_set("quadric")))
+        in said(describe(read_set("quadric")))
     )
     words = "Scaling: --scale normalize, which is the default for pixels, here 0 to 16"
-    assert words in said(describe(load_set("digits")))
+    assert words in said(describe(read_set("digits")))
     assert "standardize, which is the default; x1 lies far from zero (99.9 ± 0.974)" in said(
         describe(dataset(random.normal([100, 0], 1, (99, 2))))
     )
@@ -291,7 +291,7 @@ def test_nothing_to_describe():
 def test_binary10_as_published(monkeypatch):
     """265 rows have |z| >= 3; the report counts columns from zero, so x2 there is x3 here."""
     monkeypatch.setenv("PEGASOS_DATA", str(real_data("binary10.csv").parent))
-    found = describe(load_set("binary10"))
+    found = describe(read_set("binary10"))
     assert found.outlier_rows == 265 and sum(f.outliers for f in found.columns) == 282
     assert {pair[:2] for pair in found.correlations[:2]} == {("x3", "x6"), ("x6", "x10")}
     assert [round(r, 2) for *_, r in found.correlations[:3]] == [-0.99, 0.99, -0.98]
@@ -301,7 +301,7 @@ def test_binary10_as_published(monkeypatch):
 def test_usps(monkeypatch):
     pytest.importorskip("h5py")
     monkeypatch.setenv("PEGASOS_DATA", str(real_data("usps.h5").parent))
-    found = describe(load_set("usps"))
+    found = describe(read_set("usps"))
     assert found.classes[0] == ("0", 1553) and found.dtype == "float32" and found.constant == []
     assert "pixels share one range, 0 to 1" in said(found)
 

@@ -20,7 +20,7 @@ from pegasos import Pegasos, SweepCV
 from pegasos.kernels import Gaussian, Polynomial
 from pegasos.program.pages import report
 from pegasos.program.tables.dataset import BadData
-from pegasos.program.tables.named_sets import load_set
+from pegasos.program.tables.named_sets import read_set
 from pegasos.studies import Figure, Study, judge, run_study
 from pegasos.studies.results import central_interval, tail_probability
 
@@ -28,7 +28,7 @@ from pegasos.studies.results import central_interval, tail_probability
 def load_or_skip(name: str):
     """Return a named set, or skip the test where its data are missing."""
     try:
-        return load_set(name)
+        return read_set(name)
     except BadData as error:
         pytest.skip(f"the published rows are not here: {error}")
 

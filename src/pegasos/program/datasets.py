@@ -28,7 +28,7 @@ from pegasos.program.tables.dataset import (
 )
 from pegasos.program.tables.labels import label_texts, rare_classes
 from pegasos.program.tables.messages import near, plain
-from pegasos.program.tables.named_sets import SETS, load_set
+from pegasos.program.tables.named_sets import SETS, read_set
 from pegasos.program.tables.reading import outline, read
 from pegasos.program.tables.sources import files_of, is_pattern
 from pegasos.program.terminal import console
@@ -156,7 +156,7 @@ def load_named(source: str, reading: ReadingOptions) -> Dataset:
         if value and name not in _FOR_SETS:
             what = f"{source!r} is a named set with columns and labels of its own"
             raise UsageError(f"--{name} is for files; {what}.")
-    return load_set(source, fetch=reading.fetch)
+    return read_set(source, fetch=reading.fetch)
 
 
 def check_source(source: str) -> None:

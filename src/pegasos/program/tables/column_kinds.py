@@ -61,12 +61,7 @@ def find_kinds(series: list[pl.Series], asked: set[str]) -> tuple[dict[str, str]
 
 def _identifiers(series: list[pl.Series]) -> list[pl.Series]:
     """Return the columns that look like identifiers, even if whole rows are repeated."""
-
-    @functools.cache
-    def different_rows() -> int:
-        columns = [each.alias(str(place)) for place, each in enumerate(series)]
-        return pl.DataFrame(columns).hash_rows(seed=0).n_unique()
-
+    different_rows = functools.cache(lambda: _hash_rows(series).n_unique())
     return [
         each
         for each in series
@@ -74,20 +69,20 @@ def _identifiers(series: list[pl.Series]) -> list[pl.Series]:
     ]
 
 
+def _hash_rows(series: list[pl.Series]) -> pl.Series:
+    columns = [each.alias(str(place)) for place, each in enumerate(series)]
+    return pl.DataFrame(columns).hash_rows(seed=0)
+
+
 def _identifiers_note(found: list[pl.Series]) -> str:
-    """Return the note about excluded identifiers."""
-    many = len(found) > 1
-    texts = [each.dtype == pl.String for each in found]
-    options = [
-        f"--{option} {listed([found[texts.index(is_text)].name])}"
-        for option, is_text in (("number", False), ("text", True))
-        if is_text in texts
-    ]
-    what, them = (
-        ("are excluded as likely IDs", "them") if many else ("is excluded as a likely ID", "it")
-    )
+    """Return the note about excluded identifiers, with an option for each of their types."""
+    first = {each.dtype == pl.String: each.name for each in reversed(found)}
+    pairs = (("--number", first.get(False)), ("--text", first.get(True)))
+    options = " and ".join(f"{option} {listed([name])}" for option, name in pairs if name)
     names = listed(each.name for each in found)
-    return f"{names} {what}; use {' and '.join(options)} to keep {them}"
+    if len(found) > 1:
+        return f"{names} are excluded as likely IDs; use {options} to keep them"
+    return f"{names} is excluded as a likely ID; use {options} to keep it"
 
 
 def _is_text_id(words: pl.Series) -> bool:
@@ -121,16 +116,9 @@ def _is_number_id(series: pl.Series, different_rows: Callable[[], int]) -> bool:
     return different == len(there) or (mostly and (named or different == different_rows()))
 
 
-def column_notes(series: list[pl.Series], file: str, strict: bool) -> list[str]:
-    """Return notes about missing numbers and text columns; raise BadData if `strict`."""
-    words = [each.name for each in series if each.dtype == pl.String]
-    missing = {each.name: each.null_count() for each in series if each.dtype != pl.String}
-    return gap_notes({name: count for name, count in missing.items() if count}, words, file, strict)
-
-
 def gap_notes(missing: dict[str, int], words: list[str], file: str, strict: bool) -> list[str]:
-    """Return these notes from the number of gaps by column, and the names of text columns."""
-    gaps = listed(f"{name} ({count})" for name, count in missing.items())
+    """Return notes about missing numbers by column, and about text; raise BadData if `strict`."""
+    gaps = listed(f"{name} ({count})" for name, count in missing.items() if count)
     columns = f"column{'s' * (len(words) > 1)} {listed(words)}"
     if strict and gaps:
         todo = f"missing numbers in {gaps}; --strict allows none. Fill or drop them"
@@ -166,17 +154,12 @@ def oddities(series: list[pl.Series], y: Array | None) -> list[str]:
 
 def _repeated(series: list[pl.Series], y: Array | None) -> list[str]:
     """Return notes about repeated rows, and about equal rows with different labels."""
-    columns = [each.alias(str(place)) for place, each in enumerate(series)]
-    hashes = pl.DataFrame(columns).hash_rows(seed=0)
-    different, count = hashes.n_unique(), len(hashes)
-    if different == count:
-        return []
-    codes = np.zeros(count) if y is None else np.unique(y, return_inverse=True)[1]
-    rows = pl.DataFrame({"row": hashes, "label": codes})
-    notes, pairs = [], rows.n_unique()
-    if pairs < count:
+    codes = np.zeros(len(series[0])) if y is None else np.unique(y, return_inverse=True)[1]
+    rows = pl.DataFrame({"row": _hash_rows(series), "label": codes})
+    different, pairs, notes = rows["row"].n_unique(), rows.n_unique(), []
+    if pairs < rows.height:
         what = "rows are exact repeats of others: in validation they may be on both sides"
-        notes.append(f"{count - pairs} {what}")
+        notes.append(f"{rows.height - pairs} {what}")
     if pairs > different:
         contrary = rows.filter(pl.col("label").n_unique().over("row") > 1).height
         what = "rows are equal to others in all features but not in the label"

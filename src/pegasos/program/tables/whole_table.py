@@ -10,7 +10,7 @@ import polars as pl
 
 from pegasos.program.tables.accumulators import joined
 from pegasos.program.tables.cells import as_days, as_numbers
-from pegasos.program.tables.column_kinds import column_notes, find_kinds, oddities
+from pegasos.program.tables.column_kinds import find_kinds, gap_notes, oddities
 from pegasos.program.tables.column_roles import Roles
 from pegasos.program.tables.dataset import (
     DATES,
@@ -253,7 +253,9 @@ def _add_features(
         for each in series
         if each.name in kinds
     ]
-    notes += more + column_notes(series, rows.table, options.strict)
+    words = [each.name for each in series if each.dtype == pl.String]
+    gaps = {each.name: each.null_count() for each in series if each.dtype != pl.String}
+    notes += more + gap_notes(gaps, words, rows.table, options.strict)
     notes += [] if is_array else oddities(series, found.y)
     found.X = as_array(pl.DataFrame(series))
 
