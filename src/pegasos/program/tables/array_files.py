@@ -41,17 +41,8 @@ class ArrayFile(TableFile):
     """Arrays of an open file: features, labels, groups and weights.
 
     Test rows are in arrays such as X_test and y_test, or in a group test beside a group train.
-
-    Parameters
-    ----------
-    name, decoder : str
-        Names of the file and of its format.
-    arrays : mapping of str to ArrayLike
-        The arrays by name.
-    options : ReadOptions
-        Options, of which `label`, `group` and `weight` are names of arrays.
-    close : callable
-        Closes the file.
+    `options.label`, `group` and `weight` are names of arrays; `decoder` is the name of the format,
+    and `close` closes the file.
     """
 
     header, typed, is_array = True, True, True

@@ -49,9 +49,7 @@ class Numbers:
     amounts: bool = False
 
 
-def as_numbers(
-    words: pl.Series, commas: bool, values: pl.Series | None = None, *, amounts: bool = True
-) -> Numbers:
+def as_numbers(words: pl.Series, commas: bool, *, amounts: bool = True) -> Numbers:
     """Return text as numbers.
 
     >>> as_numbers(pl.Series([" 1.5", "NA", "$1,234.50", "-12 %"]), False).values.to_list()
@@ -59,18 +57,10 @@ def as_numbers(
     >>> as_numbers(pl.Series(["1,5", "1,5 €", "x"]), True).values.to_list()
     [1.5, 1.5, None]
 
-    Parameters
-    ----------
-    words : Series
-        The text.
-    commas : bool
-        Whether a comma may be a decimal point.
-    values : Series, optional
-        The text cast to float, if that was already done.
-    amounts : bool
-        Whether amounts such as $1,234.50 or 12 % are numbers.
+    With `commas`, a comma may be a decimal point; with `amounts`, texts such as $1,234.50 or 12 %
+    are numbers.
     """
-    values = words.cast(pl.Float64, strict=False) if values is None else values
+    values = words.cast(pl.Float64, strict=False)
     unsure = (values.is_null() | ~values.is_finite().fill_null(False)).arg_true()
     if not len(unsure):
         return Numbers(values)

@@ -139,14 +139,7 @@ def find_layout(
 ) -> tuple[str, list[str], bool, list[str]]:
     """Return separator, names of columns, whether the first record holds them, and notes.
 
-    Parameters
-    ----------
-    file : str
-        Name of the file, for messages.
-    beginning : Chunk
-        Its first records.
-    expected : sequence of str
-        Names that a header probably contains.
+    `beginning` are the first records, and `expected` names that a header probably contains.
     """
     line = f"{file}, line {beginning.line}"
     separator, rows = _find_separator(beginning)

@@ -86,14 +86,7 @@ class Description:
 
 
 def advise(found: Description, image: bool, pixels: bool = False) -> Iterator[str]:
-    """Yield lines of advice.
-
-    Parameters
-    ----------
-    found : the description.
-    image : whether rows are known to be images.
-    pixels : whether all columns are whole numbers in the range of pixels.
-    """
+    """Yield lines of advice on images, or on `pixels`: whole numbers in the range of pixels."""
     if pixels:
         high = max(f.max or 0.0 for f in found.columns)
         yield f"Scaling: --scale normalize, which is the default for pixels, here 0 to {high:g}."

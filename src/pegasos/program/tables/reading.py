@@ -70,14 +70,15 @@ def stream(
 ) -> Iterator[Dataset]:
     """Yield blocks of rows with the columns of a model; the file is never held whole.
 
+    Columns are found by name if the file has names, else by position. The notes of the first block
+    name the files.
+
     Parameters
     ----------
-    source : str or Path
+    source, options
         As in `read`.
     columns : list of Column
-        Columns of the model, found by name if the file has names, else by position.
-    options : ReadOptions
-        Options; `label` names the label.
+        Columns of the model.
     frame : bool
         Whether to yield polars frames; arrays cannot have missing numbers.
     label_name : str, optional
@@ -86,11 +87,6 @@ def stream(
         Approximate bytes of the file in a block.
     labelled : bool
         Whether to leave out, and count, rows without a label.
-
-    Yields
-    ------
-    Dataset
-        Rows; the notes of the first block name the files.
     """
     options = replace(options, usual_label=label_name, labelled=False)
     expected = [column.name for column in columns]

@@ -34,13 +34,6 @@ def hash_rows(X: Any, y: Any = None) -> Array:
     Numbers count as float32, so a text file printed from float32 and its original agree; -0.0 is
     0.0, and null is NaN. A label counts as text: 1, 1.0 and "1" agree.
 
-    Parameters
-    ----------
-    X : array, CSR matrix or polars frame
-        The rows.
-    y : array, optional
-        One label per row.
-
     Examples
     --------
     >>> dense = np.array([[0.1, 0.0], [0.0, 2.0]])
@@ -58,17 +51,8 @@ def hash_rows(X: Any, y: Any = None) -> Array:
 def split_known(hashes: Array, known_sorted: Array, order: Array | None = None) -> Array:
     """Return which rows are known: of equal rows, as many as `known_sorted` has of their hash.
 
-    Equal rows have equal predictions, so the counts are exact whichever of them is called known.
-
-    Parameters
-    ----------
-    hashes : array of uint64
-        Hashes of the rows.
-    known_sorted : array of uint64
-        Sorted hashes of the known rows.
-    order : array, optional
-        One value per row; of equal rows, those with smaller values are known first. By default the
-        order of the rows.
+    Equal rows have equal predictions, so the counts are exact whichever of them is called known: by
+    default the first ones, with `order` those with smaller values of it.
 
     Examples
     --------

@@ -187,18 +187,9 @@ class TableFile(ABC):
 class Table:
     """Table in one or several files; columns are numbered as in the first file with rows.
 
-    Parameters
-    ----------
-    sources : Sources
-        The files.
-    open_file : callable
-        Opens a file: the function of its format.
-    options : ReadOptions
-        Options.
-    expected : sequence of str
-        Names that a header probably contains.
-    limit : int, optional
-        Maximum bytes of the values of all rows; without it, rows are read in blocks.
+    `open_file` is the function of the files' format, `expected` are names that a header probably
+    contains. `limit` is the maximum number of bytes of the values of all rows; without it, rows are
+    read in blocks.
     """
 
     def __init__(

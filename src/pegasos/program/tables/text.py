@@ -31,18 +31,9 @@ def chunks(
 ) -> Iterator[Chunk]:
     """Yield the text, about `amount` bytes at a time, cut at line ends outside quotes.
 
-    Parameters
-    ----------
-    source : Source
-        The file.
-    encoding : str or None
-        Its encoding; by default that of its byte order mark, else UTF-8.
-    amount : int
-        Approximate number of bytes of a chunk.
-    limit : int or None
-        Maximum number of bytes of decoded values; a compressed file may have a few times as many.
-    quotes : bool
-        Whether line ends inside quotes belong to a field.
+    The encoding is by default that of the byte order mark, else UTF-8. `limit` is the maximum
+    number of bytes of decoded values: a compressed file may have a few times as many. Without
+    `quotes`, every line end ends a record.
     """
     most = None if limit is None else _SWELL * limit
     rest: list[bytes] = []  # the beginning of a record, joined once its end is read
