@@ -142,7 +142,7 @@ def explain(
     return Explanation(
         metric=chosen.name,
         rows=len(y),
-        figure=measured(chosen, ask(model, table.X, y)),
+        figure=measured(chosen, ask(model, table.X, y)[0]),
         classes=classes,
         columns=table.names,
         importance=ranked,

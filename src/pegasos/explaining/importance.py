@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pegasos.engine.runtime.threads import slices
 from pegasos.explaining.tables import Columns
 from pegasos.metrics import LABELS, Answers, Metric, answers
 from pegasos.search.anatomy import anatomy, class_probabilities
@@ -37,12 +38,18 @@ class Importance:
         return self.low > 0.0
 
 
-def ask(model: Any, X: Any, y: Array) -> Answers:
-    """Return the labels, scores and probabilities that a model predicts for rows."""
+def ask(model: Any, X: Any, y: Array) -> list[Answers]:
+    """Return the labels, scores and probabilities that a model predicts for rows.
+
+    X has one or several blocks of rows, each with the labels y.
+    """
     learner: Any = anatomy(model, fitted=True).learner
     scores = np.asarray(model.decision_function(X))
-    p = class_probabilities(model, X, scores)
-    return answers(model.classes_, y, learner.labels_of(scores), scores, p)
+    labels, p = learner.labels_of(scores), class_probabilities(model, X, scores)
+    return [
+        answers(model.classes_, y, labels[part], scores[part], None if p is None else p[part])
+        for part in slices(len(scores), len(y))
+    ]
 
 
 def importances(
@@ -54,18 +61,17 @@ def importances(
     interval is 1.96 standard deviations over bootstrap samples of the rows, the same samples with
     and without permutation.
     """
-    before: Any = ask(model, table.X, y)
+    before: Any = ask(model, table.X, y)[0]
     sign = 1.0 if metric.kind.least else -1.0
     draws = list(resamples(len(y), _ROUNDS if metric.kind.needs == LABELS else _FEWER_ROUNDS))
     base = np.array([metric.value(before), *(metric.value(before, each) for each in draws)])
-    random, found = np.random.default_rng(seed), []
+    random, found, copies = np.random.default_rng(seed), [], table.repeated(repeats)
     for place, name in enumerate(table.names):
         values, worse = table.values(place), np.zeros(len(base))
-        for _ in range(repeats):
-            after: Any = ask(
-                model, table.replaced(place, values[random.permutation(len(values))]), y
-            )
-            if np.array_equal(after.scores, before.scores):
+        permuted = np.concatenate([random.permutation(values) for _ in range(repeats)])
+        after: Any
+        for after in ask(model, copies.replaced(place, permuted), y):
+            if np.allclose(after.scores, before.scores, rtol=1e-6):
                 continue  # the model does not use this column
             drawn = [metric.value(after), *(metric.value(after, each) for each in draws)]
             worse += sign * (np.array(drawn) - base)

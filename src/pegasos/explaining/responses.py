@@ -69,19 +69,16 @@ def dependence(
     else:
         most = _NUMBERS if numeric else _WORDS
         values = np.sort(values[np.argsort(-counts, kind="stable")[:most]])
-    means = []
-    for value in values.tolist():
-        X = rows.constant(place, value)
-        scores = np.asarray(model.decision_function(X))
-        p = class_probabilities(model, X, scores)
-        if p is None:
-            response = (-scores if of_first else scores).reshape(len(scores), -1)
-        elif p.shape[1] == 2:
-            response = p[:, :1] if of_first else p[:, 1:]
-        else:
-            response = p
-        means.append(response.mean(axis=0))
-    each = np.reshape(means, (len(values), -1)).T.tolist()
+    X = rows.constant(place, values.tolist())
+    scores = np.asarray(model.decision_function(X))
+    p = class_probabilities(model, X, scores)
+    if p is None:
+        response = -scores if of_first else scores
+    elif p.shape[1] == 2:
+        response = p[:, :1] if of_first else p[:, 1:]
+    else:
+        response = p
+    each = response.reshape(len(values), len(rows), -1).mean(axis=1).T.tolist()
     learner: Any = anatomy(model, fitted=True).learner
     what = "probability" if learner.has_probabilities else "score"
     return Dependence(table.names[place], numeric, values.tolist(), classes, each, what)
@@ -104,7 +101,7 @@ def effects(model: Any, table: Columns, of_first: bool = False) -> list[Effect]:
 
         def scores_at(values: list[Any], place: int = place) -> Array:
             """Return scores (values x rows x classes) with the column set to each value."""
-            each = [model.decision_function(rows.constant(place, value)) for value in values]
+            each = model.decision_function(rows.constant(place, values))
             return sign * np.reshape(each, (len(values), len(rows), -1)).astype(np.float64)
 
         known, missing = table.known(place), gaps(table.values(place))

@@ -74,9 +74,14 @@ class Columns:
         changed[name] = type(column)(list(values), index=self.X.index, dtype=column.dtype)
         return changed
 
-    def constant(self, place: int, value: Any) -> Any:
-        """Return a copy of the table with one column set to a constant."""
-        return self.replaced(place, [value] * len(self))
+    def repeated(self, times: int) -> Columns:
+        """Return a table of all rows, `times` in a row."""
+        return self.rows(np.tile(np.arange(len(self)), times))
+
+    def constant(self, place: int, values: list[Any]) -> Any:
+        """Return the rows once for each value, with one column set to that value."""
+        each = [value for value in values for _ in range(len(self))]
+        return self.repeated(len(values)).replaced(place, each)
 
 
 def gaps(values: Array) -> Array:
