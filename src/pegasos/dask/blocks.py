@@ -73,7 +73,7 @@ class Described:
     """Summary of a block from the first pass."""
 
     width: int
-    dtype: str
+    dtype: np.dtype[Any]
     sparse: bool
     rows: int
     bytes: int
@@ -85,52 +85,42 @@ class Described:
     reach: float
 
 
-# -- reading ---------------------------------------------------------------------------------------
-
-
 def read(number: int, X: Any, y: Any, weights: Any, folds: Any = None) -> BlockRows:
     """Validate the rows of a block; errors name the block."""
-    X = _rows(number, X)
-    y = _labels(number, _column(number, y, "y", X.shape[0]))
-    if weights is None:
-        weights = np.ones(len(y))
-    else:
-        weights = _column(number, weights, "sample_weight", len(y)).astype(np.float64)
-        if not (np.isfinite(weights) & (weights >= 0.0)).all():
-            raise ValueError(
-                f"block {number} of sample_weight holds weights that are negative or not finite."
-            )
+    X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
+    try:
+        kinds: Any = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
+        X = check_array(X, **kinds, ensure_min_samples=0, input_name="X")
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"block {number} of X: {error}") from None
+
+    def column(values: Any, name: str) -> Array:
+        values = np.asarray(column_or_1d(np.asarray(values)))
+        if len(values) != X.shape[0]:
+            raise ValueError(f"block {number}: X has {X.shape[0]} rows, {name} has {len(values)}.")
+        return values
+
+    y = column(y, "y")
+    _check_labels(number, y)
+    weights = np.ones(len(y)) if weights is None else column(weights, "sample_weight").astype(float)
+    if not (np.isfinite(weights) & (weights >= 0.0)).all():
+        raise ValueError(
+            f"block {number} of sample_weight holds weights that are negative or not finite."
+        )
     if isinstance(folds, DrawnFolds):
         folds = folds.of_block(number, y)
     elif folds is not None:
-        folds = _column(number, folds, "cv", len(y))
-        most = np.iinfo(np.int16).max
+        folds, most = column(folds, "cv"), np.iinfo(np.int16).max
         if folds.dtype.kind not in "iu" or (folds < -1).any() or (folds > most).any():
             raise ValueError(
                 f"block {number} of cv holds something else than numbers of folds: "
                 "0, 1, ..., or -1 for none."
             )
         folds = folds.astype(np.int16)
-    return BlockRows(X, y, weights, folds)
+    return BlockRows(aligned(X), y, weights, folds)
 
 
-def _rows(number: int, X: Any) -> Any:
-    X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
-    try:
-        X = check_array(
-            X,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-            ensure_min_samples=0,
-            input_name="X",
-        )
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"block {number} of X: {error}") from None
-    return aligned(X)
-
-
-def _labels(number: int, y: Array) -> Array:
+def _check_labels(number: int, y: Array) -> None:
     is_float, is_object = y.dtype.kind == "f", y.dtype == object
     if (is_float and not np.isfinite(y).all()) or (is_object and any(map(is_missing, y))):
         raise ValueError(f"block {number} of y holds missing labels.")
@@ -138,44 +128,25 @@ def _labels(number: int, y: Array) -> Array:
         raise ValueError(
             f"block {number} of y holds text and other labels, which have no order: {ALIKE}."
         )
-    return y
-
-
-def _column(number: int, values: Any, name: str, rows: int) -> Array:
-    values = column_or_1d(np.asarray(values))
-    if len(values) != rows:
-        raise ValueError(f"block {number}: X has {rows} rows, {name} has {len(values)}.")
-    return np.asarray(values)
 
 
 def describe(rows: BlockRows) -> Described:
     """Summarize the validated rows of a block."""
+    X, is_sparse = rows.X, sparse.issparse(rows.X)
     labels, codes = np.unique(rows.y, return_inverse=True)
     folds = np.full(len(codes), -1) if rows.folds is None else rows.folds
     shape = int(folds.max(initial=-1)) + 2, len(labels)
     place = (folds + np.int64(1)) * len(labels) + codes
     each = (None, rows.weights > 0.0, rows.weights)
     totals = [np.bincount(place, values, shape[0] * shape[1]).reshape(shape) for values in each]
-    X, is_sparse = rows.X, sparse.issparse(rows.X)
     size = X.data.nbytes + X.indices.nbytes if is_sparse else X.nbytes
-    return Described(
-        X.shape[1],
-        str(X.dtype),
-        is_sparse,
-        len(codes),
-        size,
-        labels,
-        np.stack(totals, axis=1),
-        largest_square(X),
-    )
+    sizes = (X.shape[1], X.dtype, is_sparse, len(codes), size)
+    return Described(*sizes, labels, np.stack(totals, axis=1), largest_square(X))
 
 
 def encode(rows: BlockRows, classes: Array) -> BlockRows:
     """Replace labels by class codes."""
     return replace(rows, y=np.searchsorted(classes, rows.y))
-
-
-# -- passes ----------------------------------------------------------------------------------------
 
 
 def run(rows: BlockRows, packed: bytes) -> Any:
@@ -214,11 +185,3 @@ def add(parts: Sequence[Part]) -> Part:
         for total, other in zip(sums, part.sums, strict=True):
             total += other
     return Part(tuple(sums))
-
-
-def hold(value: Any) -> Any:
-    """Return the argument unchanged.
-
-    Unlike scattered data, the result of a task is recomputed after a worker is lost.
-    """
-    return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import dask
@@ -10,7 +11,7 @@ from distributed import Client
 from scipy import sparse
 
 from pegasos.dask import inputs
-from pegasos.dask.local import lazily, localized
+from pegasos.dask.inputs import lazily, localized
 from pegasos.dask.passes import current_client, results
 from pegasos.engine.kernels.landmarks import SAMPLE
 from pegasos.learners.parameters import Connected
@@ -20,6 +21,7 @@ from pegasos.nystroem import Nystroem
 Array = np.ndarray[Any, Any]
 
 
+@dataclass(eq=False, repr=False)
 class DaskNystroem(Connected, Nystroem):
     """Nyström features φ(x) = Wᵀ K(landmarks, x) of rows on a Dask cluster.
 
@@ -67,21 +69,7 @@ class DaskNystroem(Connected, Nystroem):
     0.93
     """
 
-    def __init__(
-        self,
-        kernel: Any = "gaussian",
-        landmarks: int = 500,
-        selection: str = "kmeans++",
-        *,
-        dtype: str = "float32",
-        memory: Any = None,
-        random_state: Any = None,
-        client: Any = None,
-    ) -> None:
-        super().__init__(
-            kernel, landmarks, selection, dtype=dtype, memory=memory, random_state=random_state
-        )
-        self.client = client
+    client: Any = field(default=None, kw_only=True)
 
     def fit(self, X: Any, y: Any = None) -> DaskNystroem:
         """Choose landmarks.

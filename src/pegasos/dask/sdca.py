@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from pegasos.dask import inputs
-from pegasos.dask.local import lazily, localized
+from pegasos.dask.inputs import lazily, localized
 from pegasos.dask.passes import current_client
 from pegasos.dask.table import Table, open_table
 from pegasos.learners.catalogue import ONE_VS_REST
@@ -122,9 +123,10 @@ class DaskSDCA(Connected, SDCA):
     def _fit_table(self, table: Table, X: Any) -> DaskSDCA:
         """Fit the classifier to a validated table; X provides feature names."""
         self._check_parameters()
-        counted = (table.whole.sums, table.rows, table.whole.present, table.reach)
+        rows = int(table.whole.counts.sum())
+        counted = (table.whole.sums, rows, table.whole.present, table.reach)
         done = fit_in_passes(self, table.passes, table.classes, *counted, table.dtype)
-        self.plan_ = table.plan(done)
+        self.plan_ = replace(table.plan, method=done)
         inputs.name_features(self, X)
         warn_if_late(self, self.coef_.dtype == np.float32, self.n_iter_ < self.max_epochs)
         return self

@@ -14,12 +14,13 @@ from pegasos.dask.blocks import Counted, DrawnFolds
 from pegasos.dask.passes import current_client
 from pegasos.dask.sdca import DaskSDCA
 from pegasos.dask.table import Table, open_table
-from pegasos.dask.tally import FoldPredictors, Scorer, tally
 from pegasos.engine.optimum.passes.passes import Column
 from pegasos.engine.optimum.problem import Optimum
+from pegasos.engine.rows.blocks import Block, Part
 from pegasos.learners.from_passes import predictors, solve, training_lam
 from pegasos.learners.task import column_codes, draw_seed, whole_number
 from pegasos.metrics import Metric
+from pegasos.search.evaluation import FoldAnswers
 from pegasos.search.finished import CellSearch
 from pegasos.search.grid import Cell, make_cells
 from pegasos.search.settings import Setting
@@ -145,11 +146,19 @@ class DaskSweepCV(CellSearch):
         if self.return_train_score:
             counts["train"] = _count(table, answers, inside=True)
         self.passes_ = 1 + table.passes.count  # the first pass counts classes
-        self.plan_ = table.plan(f"{methods}, {self.passes_} passes over the rows")
+        method = f"{methods}, {self.passes_} passes over the rows"
+        self.plan_ = replace(table.plan, method=method)
         self.time_ = time.perf_counter() - begin
         self.counts_ = counts["test"].astype(np.int64)
         self.objective_, self.dual_objective_ = _objectives(cells, table, answers)
-        scores = self._scores(counts, seconds, Scorer(scorers, table.classes))
+        scores: list[dict[str, Any]] = [
+            {
+                f"{part}_scores": _score(scorers, table.classes, each[place])
+                for part, each in counts.items()
+            }
+            | {"fit_time": seconds[place[0]], "score_time": 0.0}
+            for place in np.ndindex(len(cells), self.n_splits_)
+        ]
         gaps = np.array([[max(each.relative for each in own) for own in cell] for cell in answers])
         more = {f"split{fold}_gap": gaps[:, fold] for fold in range(self.n_splits_)}
         self._choose_best(cells, scores, more, gaps, metric)
@@ -169,18 +178,6 @@ class DaskSweepCV(CellSearch):
         if self.cv < 2:
             raise ValueError(f"cv={self.cv}: there must be at least 2 folds.")
         return DrawnFolds(int(self.cv), draw_seed(self.random_state))
-
-    def _scores(
-        self, counts: dict[str, Array], seconds: list[float], score: Scorer
-    ) -> list[dict[str, Any]]:
-        """Return scores and times of each cell and fold, as GridSearchCV collects them."""
-        found: list[dict[str, Any]] = []
-        for number, fold in product(range(len(seconds)), range(self.n_splits_)):
-            begin = time.perf_counter()
-            own = {f"{part}_scores": score(counts[part][number, fold]) for part in counts}
-            times = {"fit_time": seconds[number], "score_time": time.perf_counter() - begin}
-            found.append(own | times)
-        return found
 
 
 def _check(cells: list[Cell]) -> None:
@@ -262,8 +259,49 @@ def _count(table: Table, answers: Answers, inside: bool) -> Array:
     folds = []
     for fold, counted in enumerate(table.training):
         vectors = [[np.append(each.vector, each.bias) for each in cell[fold]] for cell in answers]
-        folds.append(FoldPredictors(np.flatnonzero(counted.counts), np.array(vectors)))
-    return table.passes.map_sum(tally, folds, len(table.classes), inside).sums[0]
+        folds.append((np.flatnonzero(counted.counts), np.array(vectors)))
+    return table.passes.map_sum(_count_block, folds, len(table.classes), inside).sums[0]
+
+
+def _count_block(block: Block, folds: list[tuple[Array, Array]], size: int, inside: bool) -> Part:
+    """Return the confusion matrices of all cells and folds on a block.
+
+    For each fold there are the class codes in its training part, and the predictors trained on it
+    (cells x predictors x features + 1). Rows of the fold are counted if `inside` is false, all
+    others if it is true. The counts have the shape (cells, folds, true class, predicted class).
+    """
+    codes, _, own = block.own
+    counts = np.zeros((len(folds[0][1]), len(folds), size, size))
+    for fold, (present, vectors) in enumerate(folds):
+        rows = np.flatnonzero((own != fold) if inside else (own == fold))
+        cells, columns, width = vectors.shape
+        scores = block.products(vectors.reshape(-1, width))[:, rows]
+        scores = scores.reshape(cells, columns, len(rows))
+        place = (scores[:, 0] > 0.0).astype(np.int64) if columns == 1 else scores.argmax(axis=1)
+        pairs = codes[rows] * size + present[place]
+        counts[:, fold] = [
+            np.bincount(each, minlength=size**2).reshape(size, size) for each in pairs
+        ]
+    return Part((counts,))
+
+
+def _score(scorers: Any, classes: Array, counts: Array) -> Any:
+    """Return the scores of scikit-learn's scorers for labels on a confusion matrix.
+
+    Each nonzero count becomes one row with the count as its weight.
+    """
+    truth, predicted = np.nonzero(counts)
+    if not len(truth):
+        return float("nan")
+    answers = FoldAnswers(classes, classes[predicted])
+    given = (answers, np.zeros((len(truth), 1)), classes[truth])
+    try:
+        return scorers(*given, sample_weight=counts[truth, predicted])
+    except (AttributeError, TypeError) as error:
+        raise ValueError(
+            "scoring must be a metric of labels that takes sample_weight, "
+            f"such as 'accuracy' or 'f1_macro': {error}"
+        ) from error
 
 
 def _objectives(cells: list[Cell], table: Table, answers: Answers) -> Array:

@@ -9,7 +9,6 @@ from typing import Any
 
 import dask
 import numpy as np
-from dask.delayed import Delayed
 from distributed import Client
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -33,8 +32,8 @@ class Table:
     """Coded blocks of rows, ready for passes.
 
     `whole` counts the rows of each class, and `training` those of each fold's training part.
-    `reach` is the largest squared norm of a row. `kept` blocks stay on the workers; others are
-    recomputed in every pass.
+    `reach` is the largest squared norm of a row. `plan` says whether blocks stay on the workers, or
+    are recomputed in every pass.
     """
 
     passes: ClusterPasses
@@ -43,29 +42,7 @@ class Table:
     training: tuple[Counted, ...]
     reach: float
     dtype: np.dtype[Any]
-    sparse: bool
-    bytes: int
-    budget: int
-    kept: bool
-
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return int(self.whole.counts.sum())
-
-    def plan(self, done: str) -> Plan:
-        """Return the plan of a fit: the methods used (`done`) and the storage of the blocks."""
-        place = "kept on the workers" if self.kept else "made again from their source in every pass"
-        return Plan(
-            "csr" if self.sparse else "dense",
-            "by blocks",
-            0,
-            self.bytes,
-            self.budget,
-            1,
-            f"blocks {place}",
-            done,
-        )
+    plan: Plan
 
 
 def open_table(
@@ -78,42 +55,35 @@ def open_table(
     """
     if y is None:
         raise ValueError("y is None: a classifier needs labels.")
+    read, describe, encode = (
+        dask.delayed(each, pure=False) for each in (blocks.read, blocks.describe, blocks.encode)
+    )
     pieces = inputs.split(X, y, sample_weight, folds)
-    lazy = [
-        dask.delayed(blocks.read, pure=False)(number, *piece) for number, piece in enumerate(pieces)
-    ]
-    budget = _budget(client, memory)
-    rows = client.compute(lazy) if inputs.known_bytes(X) <= budget else lazy
-    described = results(client, [dask.delayed(blocks.describe, pure=False)(each) for each in rows])
+    rows = [read(number, *piece) for number, piece in enumerate(pieces)]
+    budget = parse_bytes(memory) if memory is not None else _room(client)
+    if inputs.is_array(X) and X.nbytes <= budget:  # else its size is found first
+        rows = client.compute(rows)
+    described = results(client, [describe(each) for each in rows])
     full = {number: found for number, found in enumerate(described) if found.rows}
     _check_widths(full)
     classes = _classes({number: found.labels for number, found in full.items()})
-    size = sum(found.bytes for found in full.values())
+    coded = [encode(rows[number], classes) for number in full]
+    every, first = list(full.values()), next(iter(full.values()))
+    size, count = (sum(getattr(each, name) for each in every) for name in ("bytes", "rows"))
     kept = size <= budget
-    rows = [rows[number] for number in full]
-    held = client.submit(blocks.hold, classes, pure=False)
-    if kept:
-        rows = client.compute(rows) if isinstance(rows[0], Delayed) else rows
-        coded = [client.submit(blocks.encode, each, held, pure=False) for each in rows]
-    else:
-        coded = [dask.delayed(blocks.encode, pure=False)(each, held) for each in rows]
-    totals = _totals(classes, full.values())
-    first = next(iter(full.values()))
+    place = "kept on the workers" if kept else "made again from their source in every pass"
+    kind = "csr" if first.sparse else "dense"
+    totals = _totals(classes, every)
     return Table(
-        ClusterPasses(
-            client, coded, first.width, size / sum(found.rows for found in full.values())
-        ),
+        ClusterPasses(client, client.compute(coded) if kept else coded, first.width, size / count),
         classes,
         Counted(*totals.sum(axis=0)),
         tuple(
             Counted(*np.delete(totals, fold, axis=0).sum(axis=0)) for fold in range(1, len(totals))
         ),
-        max(found.reach for found in full.values()),
-        np.result_type(*(found.dtype for found in full.values())),
-        first.sparse,
-        size,
-        budget,
-        kept,
+        max(found.reach for found in every),
+        np.result_type(*(found.dtype for found in every)),
+        Plan(kind, "by blocks", 0, size, budget, 1, f"blocks {place}"),
     )
 
 
@@ -166,9 +136,8 @@ def _kind(labels: Array) -> str:
     return "text" if labels.dtype.kind in "OUST" else "numbers"
 
 
-def _budget(client: Client, memory: Any) -> int:
-    if memory is not None:
-        return parse_bytes(memory)
+def _room(client: Client) -> int:
+    """Return how many bytes of blocks the workers can keep."""
     with contextlib.suppress(TimeoutError):  # the only worker may be restarting
         client.wait_for_workers(1, timeout=WORKER_SECONDS)
     workers = client.scheduler_info(n_workers=-1)["workers"].values()
@@ -177,16 +146,8 @@ def _budget(client: Client, memory: Any) -> int:
             "the Dask cluster has no workers (yet): start some, "
             "or wait with client.wait_for_workers(1)."
         )
-    return room(workers)
-
-
-def room(workers: Iterable[dict[str, Any]]) -> int:
-    """Return how many bytes of blocks the workers can keep.
-
-    `workers` is the scheduler's information on them.
-    """
-    found = 0.0
+    room = 0.0
     for worker in workers:
         limit = worker["memory_limit"] or 0
-        found += max(0.0, min(KEPT_SHARE * limit, FULL_SHARE * limit - worker["metrics"]["memory"]))
-    return int(found)
+        room += max(0.0, min(KEPT_SHARE * limit, FULL_SHARE * limit - worker["metrics"]["memory"]))
+    return int(room)
