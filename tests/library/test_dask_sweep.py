@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from clusters import in_blocks, same, three_classes
 from pegasos import SDCA, Pegasos, SweepCV
 from pegasos.dask import DaskSDCA, DaskSweepCV
-from pegasos.dask.blocks import DrawnFolds
+from pegasos.dask.blocks import draw_folds
 from pegasos.kernels import Gaussian
 from pegasos.metrics import Metric
 from pegasos.search.settings import Setting
@@ -94,7 +94,7 @@ def drawn(y: Array, size: int, count: int, seed: int = 0) -> Array:
     """Return the folds of all rows in blocks of this size."""
     parts = [y[start : start + size] for start in range(0, len(y), size)]
     return np.concatenate(
-        [DrawnFolds(count, seed).of_block(number, part) for number, part in enumerate(parts)]
+        [draw_folds(count, seed, number, part) for number, part in enumerate(parts)]
     )
 
 
@@ -264,13 +264,13 @@ def test_invalid_folds_are_refused(rows: Any, client: Client) -> None:
 
 def test_each_block_draws_its_folds() -> None:
     y = np.repeat(["a", "b", "c"], [50, 31, 9])
-    found = DrawnFolds(4, 7).of_block(3, y)
+    found = draw_folds(4, 7, 3, y)
     for label in "abc":
         counts = np.bincount(found[y == label], minlength=4)
         assert counts.max() - counts.min() <= 1
-    assert_array_equal(found, DrawnFolds(4, 7).of_block(3, y))
-    assert not np.array_equal(found, DrawnFolds(4, 7).of_block(4, y))
-    alone = [int(DrawnFolds(4, 7).of_block(number, np.array(["a"]))[0]) for number in range(400)]
+    assert_array_equal(found, draw_folds(4, 7, 3, y))
+    assert not np.array_equal(found, draw_folds(4, 7, 4, y))
+    alone = [int(draw_folds(4, 7, number, np.array(["a"]))[0]) for number in range(400)]
     assert np.bincount(alone).min() > 60  # blocks of one row favor no fold
 
 

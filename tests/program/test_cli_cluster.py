@@ -201,17 +201,17 @@ def test_a_scheduler_that_goes_away(place: Path, monkeypatch: pytest.MonkeyPatch
         dashboard_address="127.0.0.1:0",
         silence_logs=50,
     ) as lost:
-        from pegasos.dask.passes import ClusterPasses
+        from pegasos.dask.table import Table
 
-        map_sum, passes = ClusterPasses.map_sum, []
+        map_sum, passes = Table.map_sum, []
 
-        def closing(self: ClusterPasses, *given: object) -> object:
+        def closing(self: Table, *given: object) -> object:
             passes.append(1)
             if len(passes) == 3:
                 lost.close()
             return map_sum(self, *given)
 
-        monkeypatch.setattr(ClusterPasses, "map_sum", closing)
+        monkeypatch.setattr(Table, "map_sum", closing)
         answer = call(
             "train",
             "table.csv",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,36 +46,12 @@ class Counted(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DrawnFolds:
-    """Stratified folds that each block draws from the seed and its own number.
-
-    No row moves between workers, and no task needs the folds of all rows. Within a block, the rows
-    of each class are shuffled and dealt to the folds in turn, beginning with a random fold.
-
-    >>> DrawnFolds(3, seed=0).of_block(0, np.array(["a", "b", "a", "a", "b", "b"]))
-    array([2, 2, 1, 0, 1, 0], dtype=int16)
-    """
-
-    count: int
-    seed: int
-
-    def of_block(self, number: int, y: Array) -> Array:
-        """Return the fold of each row of a block."""
-        generator = np.random.default_rng([self.seed, number])
-        order = generator.permutation(len(y))
-        order = order[np.argsort(np.unique(y, return_inverse=True)[1][order], kind="stable")]
-        folds = np.empty(len(y), dtype=np.int16)
-        folds[order] = (np.arange(len(y)) + generator.integers(self.count)) % self.count
-        return folds
-
-
-@dataclass(frozen=True)
 class Described:
     """Summary of a block from the first pass."""
 
     width: int
     dtype: np.dtype[Any]
-    sparse: bool
+    kind: str
     rows: int
     bytes: int
     labels: Array
@@ -107,8 +84,8 @@ def read(number: int, X: Any, y: Any, weights: Any, folds: Any = None) -> BlockR
         raise ValueError(
             f"block {number} of sample_weight holds weights that are negative or not finite."
         )
-    if isinstance(folds, DrawnFolds):
-        folds = folds.of_block(number, y)
+    if callable(folds):
+        folds = folds(number, y)
     elif folds is not None:
         folds, most = column(folds, "cv"), np.iinfo(np.int16).max
         if folds.dtype.kind not in "iu" or (folds < -1).any() or (folds > most).any():
@@ -118,6 +95,23 @@ def read(number: int, X: Any, y: Any, weights: Any, folds: Any = None) -> BlockR
             )
         folds = folds.astype(np.int16)
     return BlockRows(aligned(X), y, weights, folds)
+
+
+def draw_folds(count: int, seed: int, number: int, y: Array) -> Array:
+    """Return stratified folds of the rows of a block, drawn from the seed and the block's number.
+
+    No row moves between workers, and no task needs the folds of all rows. The rows of each class
+    are shuffled and dealt to the folds in turn, beginning with a random fold.
+
+    >>> draw_folds(3, 0, 0, np.array(["a", "b", "a", "a", "b", "b"]))
+    array([2, 2, 1, 0, 1, 0], dtype=int16)
+    """
+    generator = np.random.default_rng([seed, number])
+    order = generator.permutation(len(y))
+    order = order[np.argsort(np.unique(y, return_inverse=True)[1][order], kind="stable")]
+    folds = np.empty(len(y), dtype=np.int16)
+    folds[order] = (np.arange(len(y)) + generator.integers(count)) % count
+    return folds
 
 
 def _check_labels(number: int, y: Array) -> None:
@@ -140,7 +134,7 @@ def describe(rows: BlockRows) -> Described:
     each = (None, rows.weights > 0.0, rows.weights)
     totals = [np.bincount(place, values, shape[0] * shape[1]).reshape(shape) for values in each]
     size = X.data.nbytes + X.indices.nbytes if is_sparse else X.nbytes
-    sizes = (X.shape[1], X.dtype, is_sparse, len(codes), size)
+    sizes = X.shape[1], X.dtype, "csr" if is_sparse else "dense", len(codes), size
     return Described(*sizes, labels, np.stack(totals, axis=1), largest_square(X))
 
 
@@ -176,12 +170,7 @@ def aligned(values: Any) -> Any:
 
 
 def add(parts: Sequence[Part]) -> Part:
-    """Return the sum of parts, in their order.
-
-    The arguments are not modified: Dask may need them again.
-    """
-    sums = [total.copy() for total in parts[0].sums]
-    for part in parts[1:]:
-        for total, other in zip(sums, part.sums, strict=True):
-            total += other
-    return Part(tuple(sums))
+    """Return the sum of parts, in their order; they are not modified, as Dask may need them."""
+    return Part(
+        tuple(reduce(np.add, each) for each in zip(*(part.sums for part in parts), strict=True))
+    )

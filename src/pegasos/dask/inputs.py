@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, TypeVar
+from typing import Any
 
 import dask
+import dask.array as da
 import numpy as np
 from dask.delayed import Delayed
 from distributed import Future
 from sklearn.utils.validation import check_is_fitted
 
-from pegasos.dask.blocks import DrawnFolds
 from pegasos.engine.runtime.threads import single_threaded_blas
 
 Array = np.ndarray[Any, Any]
-Estimator = TypeVar("Estimator")
 
 
 def split(
@@ -26,7 +25,7 @@ def split(
     Each block is a lazy object or a future; y, weights or folds are None where not given.
     """
     columns = {"y": y, "sample_weight": sample_weight, "cv": folds}
-    if is_array(X):
+    if isinstance(X, da.Array):
         X = with_all_columns(X)
         columns = {name: _chunked_like(X, values, name) for name, values in columns.items()}
     found = [_parts(X, "X")]
@@ -34,7 +33,7 @@ def split(
     if not blocks:
         raise ValueError("X has no blocks: nothing could be learned.")
     for name, values in columns.items():
-        alike = values is None or isinstance(values, DrawnFolds)
+        alike = values is None or callable(values)
         found.append([values] * blocks if alike else _parts(values, name))
         if len(found[-1]) != blocks:
             raise ValueError(
@@ -53,26 +52,19 @@ def with_all_columns(X: Any) -> Any:
 
 def _chunked_like(X: Any, values: Any, name: str) -> Any:
     """Rechunk labels, weights or folds like the rows of X, as far as the lengths are known."""
-    known = not np.isnan(X.chunks[0]).any()
-    if isinstance(values, np.ndarray) or (isinstance(values, list) and not is_parts(values)):
-        if not known:
-            raise ValueError(
-                "the lengths of X's blocks are not known: "
-                f"give {name} as a Dask array with the same blocks."
-            )
-        from dask.array import from_array
-
-        values = from_array(np.asarray(values), chunks=-1)
-    if not is_array(values):
+    if isinstance(values, np.ndarray | list) and not is_parts(values):
+        values = da.from_array(np.asarray(values), chunks=-1)
+    if not isinstance(values, da.Array):
         return values
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
         raise ValueError(f"{name} must have one dimension; this array has {values.ndim}.")
-    if not known or np.isnan(values.chunks[0]).any():
+    lengths = X.shape[0], values.shape[0]
+    if np.isnan(lengths).any():
         return values
-    if values.shape[0] != X.shape[0]:
-        raise ValueError(f"X has {X.shape[0]} rows, {name} has {values.shape[0]}.")
+    if len(set(lengths)) > 1:
+        raise ValueError(f"X has {lengths[0]} rows, {name} has {lengths[1]}.")
     return values.rechunk((X.chunks[0],))
 
 
@@ -83,18 +75,13 @@ def _parts(values: Any, name: str) -> list[Any]:
         # Unoptimized: an optimized frame may have fewer partitions than npartitions, since Dask
         # joins small files of a frame with few columns.
         return list(values.to_delayed(optimize_graph=False))
-    if is_array(values):
+    if isinstance(values, da.Array):
         return list(np.ravel(values.to_delayed()))
     raise TypeError(
         f"{name} must be a Dask array, a Dask DataFrame (or Series) or a list of delayed parts, "
         f"got {type(values).__name__}. Rows that fit into memory are SDCA's; or wrap them: "
         "dask.array.from_array(rows, chunks=(100_000, -1))."
     )
-
-
-def is_array(values: Any) -> bool:
-    """Return whether `values` is a Dask array."""
-    return hasattr(values, "to_delayed") and hasattr(values, "numblocks")
 
 
 def is_frame(values: Any) -> bool:
@@ -116,13 +103,11 @@ def name_features(estimator: Any, X: Any) -> None:
         estimator.feature_names_in_ = np.asarray(names, dtype=object)
 
 
-def localized(estimator: Any, kind: type[Estimator]) -> Estimator:
+def localized(estimator: Any, kind: type[Any]) -> Any:
     """Return a fitted Dask estimator as its in-memory class `kind`."""
     check_is_fitted(estimator)
     local = kind()
-    local.__dict__.update(
-        {name: value for name, value in vars(estimator).items() if name != "client"}
-    )
+    vars(local).update({name: each for name, each in vars(estimator).items() if name != "client"})
     return local
 
 
@@ -132,7 +117,7 @@ def lazily(estimator: Any, method: str, X: Any) -> Any:
     The result is a Dask array for a Dask array or DataFrame, and a list of delayed objects for such
     a list; rows in memory are evaluated at once.
     """
-    if is_array(X):
+    if isinstance(X, da.Array):
         X = with_all_columns(X)
         sample = _empty(estimator, method, X.dtype)
         return X.map_blocks(
@@ -150,11 +135,9 @@ def lazily(estimator: Any, method: str, X: Any) -> Any:
     lazy = [dask.delayed(of_block)(part, estimator, method) for part in parts]
     if is_parts(X):
         return lazy
-    from dask.array import concatenate, from_delayed
-
     sample = _empty(estimator, method, np.float64)
     shape = (np.nan, *sample.shape[1:])
-    return concatenate([from_delayed(part, shape, meta=sample) for part in lazy], axis=0)
+    return da.concatenate([da.from_delayed(part, shape, meta=sample) for part in lazy], axis=0)
 
 
 def of_block(rows: Any, estimator: Any, method: str) -> Array:

@@ -12,8 +12,9 @@ from scipy import sparse
 
 from pegasos.dask import inputs
 from pegasos.dask.inputs import lazily, localized
-from pegasos.dask.passes import current_client, results
+from pegasos.dask.table import current_client, results
 from pegasos.engine.kernels.landmarks import SAMPLE
+from pegasos.engine.optimum.passes.passes import stacked
 from pegasos.learners.parameters import Connected
 from pegasos.learners.task import draw_seed
 from pegasos.nystroem import Nystroem
@@ -120,7 +121,7 @@ class DaskNystroem(Connected, Nystroem):
 def _sample(client: Client, X: Any, most: int, seed: int) -> tuple[Any, Array]:
     """Return at most `most` rows drawn uniformly from all blocks, and their positions, in order."""
     parts = [dask.delayed(part) for (part, *_) in inputs.split(X)]
-    counts = np.array(results(client, [dask.delayed(_count)(part) for part in parts]))
+    counts = np.array(results(client, [part.shape[0] for part in parts]))
     total = int(counts.sum())
     if not total:
         raise ValueError("X has no rows: all its blocks are empty.")
@@ -131,13 +132,7 @@ def _sample(client: Client, X: Any, most: int, seed: int) -> tuple[Any, Array]:
     places = np.split(positions, np.searchsorted(positions, ends[:-1]))
     each = zip(parts, places, ends - counts, strict=True)
     lazy = [dask.delayed(_take)(part, place - start) for part, place, start in each if len(place)]
-    found = results(client, lazy)
-    is_sparse = sparse.issparse(found[0])
-    return sparse.vstack(found, format="csr") if is_sparse else np.concatenate(found), positions
-
-
-def _count(rows: Any) -> int:
-    return int(rows.shape[0])
+    return stacked(results(client, lazy)), positions
 
 
 def _take(rows: Any, index: Array) -> Any:

@@ -10,8 +10,7 @@ from sklearn.utils.metaestimators import available_if
 
 from pegasos.dask import inputs
 from pegasos.dask.inputs import lazily, localized
-from pegasos.dask.passes import current_client
-from pegasos.dask.table import Table, open_table
+from pegasos.dask.table import Table, current_client, open_table
 from pegasos.learners.catalogue import ONE_VS_REST
 from pegasos.learners.from_passes import fit_in_passes
 from pegasos.learners.one_vs_all import gives_probabilities
@@ -125,7 +124,7 @@ class DaskSDCA(Connected, SDCA):
         self._check_parameters()
         rows = int(table.whole.counts.sum())
         counted = (table.whole.sums, rows, table.whole.present, table.reach)
-        done = fit_in_passes(self, table.passes, table.classes, *counted, table.dtype)
+        done = fit_in_passes(self, table, table.classes, *counted, table.dtype)
         self.plan_ = replace(table.plan, method=done)
         inputs.name_features(self, X)
         warn_if_late(self, self.coef_.dtype == np.float32, self.n_iter_ < self.max_epochs)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from itertools import product
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from pegasos.dask.blocks import Counted, DrawnFolds
-from pegasos.dask.passes import current_client
+from pegasos.dask.blocks import Counted, draw_folds
 from pegasos.dask.sdca import DaskSDCA
-from pegasos.dask.table import Table, open_table
+from pegasos.dask.table import Table, current_client, open_table
 from pegasos.engine.optimum.passes.passes import Column
 from pegasos.engine.optimum.problem import Optimum
 from pegasos.engine.rows.blocks import Block, Part
@@ -135,22 +134,32 @@ class DaskSweepCV(CellSearch):
         begin = time.perf_counter()
         scorers, metric = self._get_scorers()
         cells = make_cells(self.estimator, self.param_grid)
-        _check(cells)
+        others = [cell.estimator for cell in cells if not isinstance(cell.estimator, DaskSDCA)]
+        if others:
+            raise ValueError(
+                f"DaskSweepCV compares settings of a DaskSDCA, got {type(others[0]).__name__}: "
+                "prepare rows block by block before (map_blocks), or use SweepCV for rows that fit "
+                "into memory."
+            )
         client = current_client(self.client if self.client is not None else self.estimator.client)
         table = open_table(client, X, y, sample_weight, self.estimator.memory, self._folds())
         self.n_splits_ = len(table.training)
-        _check_folds(table)
-        scorers = _settled(scorers, table) if isinstance(scorers, Metric) else scorers
-        answers, seconds, methods = _solve(cells, table)
+        if not table.training:
+            raise ValueError("cv has no folds: all its numbers are -1.")
+        if isinstance(scorers, Metric):
+            # Each class once, and the most frequent class twice: the positive class is rarer.
+            often = table.whole.counts == table.whole.counts.max()
+            scorers = scorers.settled(np.repeat(table.classes, 1 + often))
+        answers, objectives, seconds, methods = _solve(cells, table)
         counts = {"test": _count(table, answers, inside=False)}
         if self.return_train_score:
             counts["train"] = _count(table, answers, inside=True)
-        self.passes_ = 1 + table.passes.count  # the first pass counts classes
+        self.passes_ = 1 + table.count  # the first pass counts classes
         method = f"{methods}, {self.passes_} passes over the rows"
         self.plan_ = replace(table.plan, method=method)
         self.time_ = time.perf_counter() - begin
         self.counts_ = counts["test"].astype(np.int64)
-        self.objective_, self.dual_objective_ = _objectives(cells, table, answers)
+        self.objective_, self.dual_objective_ = objectives
         scores: list[dict[str, Any]] = [
             {
                 f"{part}_scores": _score(scorers, table.classes, each[place])
@@ -177,48 +186,21 @@ class DaskSweepCV(CellSearch):
         whole_number("cv", self.cv)
         if self.cv < 2:
             raise ValueError(f"cv={self.cv}: there must be at least 2 folds.")
-        return DrawnFolds(int(self.cv), draw_seed(self.random_state))
+        return partial(draw_folds, int(self.cv), draw_seed(self.random_state))
 
 
-def _check(cells: list[Cell]) -> None:
-    for cell in cells:
-        if not isinstance(cell.estimator, DaskSDCA):
-            raise ValueError(
-                "DaskSweepCV compares settings of a DaskSDCA, "
-                f"got {type(cell.estimator).__name__}: prepare rows block by block before "
-                "(map_blocks), or use SweepCV for rows that fit into memory."
-            )
-
-
-def _check_folds(table: Table) -> None:
-    if not table.training:
-        raise ValueError("cv has no folds: all its numbers are -1.")
-    for fold, counted in enumerate(table.training):
-        if counted.counts.sum() == table.whole.counts.sum():
-            raise ValueError(
-                f"cv has no rows of fold {fold}: folds are numbered 0, 1, ... without a gap."
-            )
-
-
-def _settled(metric: Metric, table: Table) -> Metric:
-    """Return the metric with its positive class fixed: the rarer of two in the table.
-
-    Each class is represented once, and the most frequent class twice.
-    """
-    counts = table.whole.counts
-    return metric.settled(np.repeat(table.classes, 1 + (counts == counts.max())))
-
-
-def _solve(cells: list[Cell], table: Table) -> tuple[Answers, list[float], str]:
-    """Return the predictors of all cells, the seconds of each fit, and the methods used.
+def _solve(cells: list[Cell], table: Table) -> tuple[Answers, Array, list[float], str]:
+    """Return the predictors of all cells, their objectives, the seconds of each fit, and methods.
 
     Cells that differ only in λ share passes: their folds and classes are chains of predictors, one
-    for each λ, from large to small.
+    for each λ, from large to small. Objectives have the shape (2, cells, folds, columns).
     """
     groups: dict[Setting, list[Cell]] = {}
     for cell in cells:
         groups.setdefault(replace(cell.setting, lam=None, C=None), []).append(cell)
     answers: Answers = [[] for _ in cells]
+    columns = len(column_codes(len(table.classes)))
+    objectives = np.full((2, len(cells), len(table.training), columns), np.nan)
     seconds, methods = [0.0] * len(cells), []
     for group in groups.values():
         begin = time.perf_counter()
@@ -227,18 +209,29 @@ def _solve(cells: list[Cell], table: Table) -> tuple[Answers, list[float], str]:
             _chains(group, table, fold, counted) for fold, counted in enumerate(table.training)
         ]
         learner = group[0].learner
-        method, found = solve(learner, table.passes, [chain for each in folds for chain in each])
+        method, found = solve(learner, table, [chain for each in folds for chain in each])
         methods.append(method)
         rest = iter(found)
-        solved = [[next(rest) for _ in chains] for chains in folds]
-        for place, cell in enumerate(group):
-            answers[cell.number] = [[chain[place] for chain in chains] for chains in solved]
+        for fold, (chains, counted) in enumerate(zip(folds, table.training, strict=True)):
+            solved = [next(rest) for _ in chains]
+            places = _codes(counted) if columns > 1 else np.array([0])
+            for place, cell in enumerate(group):
+                own = [chain[place] for chain in solved]
+                answers[cell.number].append(own)
+                lam = training_lam(cell.learner, table.classes, counted.sums)
+                objectives[0, cell.number, fold, places] = [lam * each.primal for each in own]
+                objectives[1, cell.number, fold, places] = [lam * each.bound for each in own]
+        for cell in group:
             seconds[cell.number] = (time.perf_counter() - begin) / len(group) / len(folds)
-    return answers, seconds, ", ".join(dict.fromkeys(methods))
+    return answers, objectives, seconds, ", ".join(dict.fromkeys(methods))
 
 
 def _chains(group: list[Cell], table: Table, fold: int, counted: Counted) -> list[list[Column]]:
     """Return the predictors of a fold: for each column, one for each λ."""
+    if counted.counts.sum() == table.whole.counts.sum():
+        raise ValueError(
+            f"cv has no rows of fold {fold}: folds are numbered 0, 1, ... without a gap."
+        )
     present = table.classes[counted.counts > 0]
     if len(present) < 2:
         found = f"one class only ({present[0]!r})" if len(present) else "no rows"
@@ -260,7 +253,7 @@ def _count(table: Table, answers: Answers, inside: bool) -> Array:
     for fold, counted in enumerate(table.training):
         vectors = [[np.append(each.vector, each.bias) for each in cell[fold]] for cell in answers]
         folds.append((np.flatnonzero(counted.counts), np.array(vectors)))
-    return table.passes.map_sum(_count_block, folds, len(table.classes), inside).sums[0]
+    return table.map_sum(_count_block, folds, len(table.classes), inside).sums[0]
 
 
 def _count_block(block: Block, folds: list[tuple[Array, Array]], size: int, inside: bool) -> Part:
@@ -302,16 +295,3 @@ def _score(scorers: Any, classes: Array, counts: Array) -> Any:
             "scoring must be a metric of labels that takes sample_weight, "
             f"such as 'accuracy' or 'f1_macro': {error}"
         ) from error
-
-
-def _objectives(cells: list[Cell], table: Table, answers: Answers) -> Array:
-    """Return the primal and dual objectives, of shape (2, cells, folds, columns)."""
-    columns = len(column_codes(len(table.classes)))
-    found = np.full((2, len(cells), len(table.training), columns), np.nan)
-    for cell, (fold, counted) in product(cells, enumerate(table.training)):
-        own = answers[cell.number][fold]
-        lam = training_lam(cell.learner, table.classes, counted.sums)
-        places = _codes(counted) if columns > 1 else np.array([0])
-        found[0, cell.number, fold, places] = [lam * each.primal for each in own]
-        found[1, cell.number, fold, places] = [lam * each.bound for each in own]
-    return found

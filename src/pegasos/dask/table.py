@@ -1,22 +1,25 @@
-"""Tables on a cluster: coded blocks, and the statistics of a first pass over them."""
+"""Tables on a cluster: passes over their blocks, and the statistics of a first pass."""
 
 from __future__ import annotations
 
 import contextlib
+import pickle
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import dask
+import dask.array as da
 import numpy as np
-from distributed import Client
+from distributed import Client, Future, get_client
 from sklearn.utils.multiclass import check_classification_targets
 
 from pegasos.dask import blocks, inputs
 from pegasos.dask.blocks import Counted, Described
-from pegasos.dask.passes import ClusterPasses, results
-from pegasos.engine.rows.plan import Plan
+from pegasos.engine.rows.blocks import Part
+from pegasos.engine.rows.plan import Plan, budget_bytes
 from pegasos.engine.runtime.memory import parse_bytes
+from pegasos.learners.cluster_tasks import guarded, results_of
 
 Array = np.ndarray[Any, Any]
 
@@ -25,24 +28,63 @@ Array = np.ndarray[Any, Any]
 KEPT_SHARE, FULL_SHARE = 0.5, 0.6
 #: Seconds to wait for the first worker.
 WORKER_SECONDS = 10
+#: Number of parts summed by one task.
+FAN_IN = 8
+#: Arguments of more bytes become a separate task, sent to each worker once, instead of being part
+#: of every task.
+LARGE = 1 << 16
+#: Bytes of rows that may be fetched to the client, if its memory allows.
+ROOM = 1 << 32
 
 
-@dataclass(frozen=True)
+@dataclass
 class Table:
-    """Coded blocks of rows, ready for passes.
+    """Coded blocks of rows on a cluster, and passes over them.
 
-    `whole` counts the rows of each class, and `training` those of each fold's training part.
-    `reach` is the largest squared norm of a row. `plan` says whether blocks stay on the workers, or
-    are recomputed in every pass.
+    Blocks are futures on the workers, or lazy objects, recomputed from their source in every pass.
+    Sums are formed by a tree whose shape depends only on the number of blocks, so that rounding
+    does not depend on the number of workers. `whole` counts the rows of each class, and `training`
+    those of each fold's training part. `reach` is the largest squared norm of a row, `room` the
+    bytes of rows that may be fetched to the client, and `count` the number of passes.
     """
 
-    passes: ClusterPasses
+    client: Client
+    blocks: list[Any]
+    width: int
+    row_bytes: float
     classes: Array
     whole: Counted
     training: tuple[Counted, ...]
     reach: float
     dtype: np.dtype[Any]
     plan: Plan
+    room: float
+    count: int = 0
+
+    def map_sum(self, work: Any, *arguments: Any) -> Part:
+        """Return the sum of ``work(block, *arguments)`` over all blocks."""
+        parts, add = self._tasks("map_sum", work, *arguments), dask.delayed(blocks.add, pure=False)
+        while len(parts) > 1:
+            groups = [parts[start : start + FAN_IN] for start in range(0, len(parts), FAN_IN)]
+            parts = [add(group) for group in groups]
+        return results(self.client, parts)[0]
+
+    def map_join(self, work: Any, join: Any, *arguments: Any) -> Any:
+        """Return the joined results of ``work(block, *arguments)`` for all blocks, in order."""
+        return join(results(self.client, self._tasks("map_join", work, join, *arguments)))
+
+    def _tasks(self, method: str, *given: Any) -> list[Any]:
+        """Return a task for each block.
+
+        Shared arguments are pickled once, here: Dask would otherwise search every field of them for
+        lazy objects, for every task.
+        """
+        self.count += 1
+        packed: Any = pickle.dumps((method, given))
+        if len(packed) > LARGE:
+            packed = dask.delayed(packed, pure=False)
+        run = dask.delayed(blocks.run, pure=False)
+        return [run(block, packed) for block in self.blocks]
 
 
 def open_table(
@@ -61,42 +103,31 @@ def open_table(
     pieces = inputs.split(X, y, sample_weight, folds)
     rows = [read(number, *piece) for number, piece in enumerate(pieces)]
     budget = parse_bytes(memory) if memory is not None else _room(client)
-    if inputs.is_array(X) and X.nbytes <= budget:  # else its size is found first
+    if isinstance(X, da.Array) and X.nbytes <= budget:  # else its size is found first
         rows = client.compute(rows)
     described = results(client, [describe(each) for each in rows])
     full = {number: found for number, found in enumerate(described) if found.rows}
-    _check_widths(full)
-    classes = _classes({number: found.labels for number, found in full.items()})
+    classes = _classes(full)
     coded = [encode(rows[number], classes) for number in full]
     every, first = list(full.values()), next(iter(full.values()))
     size, count = (sum(getattr(each, name) for each in every) for name in ("bytes", "rows"))
     kept = size <= budget
     place = "kept on the workers" if kept else "made again from their source in every pass"
-    kind = "csr" if first.sparse else "dense"
     totals = _totals(classes, every)
+    folds = (np.delete(totals, fold, axis=0).sum(axis=0) for fold in range(1, len(totals)))
     return Table(
-        ClusterPasses(client, client.compute(coded) if kept else coded, first.width, size / count),
+        client,
+        client.compute(coded) if kept else coded,
+        first.width,
+        size / count,
         classes,
-        Counted(*totals.sum(axis=0)),
-        tuple(
-            Counted(*np.delete(totals, fold, axis=0).sum(axis=0)) for fold in range(1, len(totals))
-        ),
-        max(found.reach for found in every),
-        np.result_type(*(found.dtype for found in every)),
-        Plan(kind, "by blocks", 0, size, budget, 1, f"blocks {place}"),
+        whole=Counted(*totals.sum(axis=0)),
+        training=tuple(Counted(*each) for each in folds),
+        reach=max(found.reach for found in every),
+        dtype=np.result_type(*(found.dtype for found in every)),
+        plan=Plan(first.kind, "by blocks", 0, size, budget, 1, f"blocks {place}"),
+        room=min(ROOM, budget_bytes(None)),
     )
-
-
-def _check_widths(full: dict[int, Described]) -> None:
-    if not full:
-        raise ValueError("X has no rows: all its blocks are empty.")
-    first = next(iter(full))
-    for number, found in full.items():
-        if found.width != full[first].width:
-            raise ValueError(
-                f"block {number} of X has {found.width} columns, "
-                f"block {first} has {full[first].width}."
-            )
 
 
 def _totals(classes: Array, described: Iterable[Described]) -> Array:
@@ -108,17 +139,24 @@ def _totals(classes: Array, described: Iterable[Described]) -> Array:
     return totals
 
 
-def _classes(labels: dict[int, Array]) -> Array:
-    """Return the sorted labels of all blocks."""
-    first = next(iter(labels))
-    for number, own in labels.items():
-        if _kind(own) != _kind(labels[first]):
+def _classes(full: dict[int, Described]) -> Array:
+    """Return the sorted labels of all blocks, which have the same columns and kind of labels."""
+    if not full:
+        raise ValueError("X has no rows: all its blocks are empty.")
+    first = next(iter(full))
+    width, labels = full[first].width, full[first].labels
+    for number, found in full.items():
+        if found.width != width:
             raise ValueError(
-                f"the labels in block {number} of y are of another kind ({own.dtype}) "
-                f"than those in block {first} ({labels[first].dtype})."
+                f"block {number} of X has {found.width} columns, block {first} has {width}."
+            )
+        if (found.labels.dtype.kind in "OUST") != (labels.dtype.kind in "OUST"):  # is text
+            raise ValueError(
+                f"the labels in block {number} of y are of another kind ({found.labels.dtype}) "
+                f"than those in block {first} ({labels.dtype})."
             )
     try:
-        classes = np.unique(np.concatenate(list(labels.values())))
+        classes = np.unique(np.concatenate([found.labels for found in full.values()]))
     except TypeError:
         raise ValueError(
             f"y has labels of different types, which have no order: {blocks.ALIKE}."
@@ -130,10 +168,6 @@ def _classes(labels: dict[int, Array]) -> Array:
             "a classifier needs examples of at least two classes."
         )
     return classes
-
-
-def _kind(labels: Array) -> str:
-    return "text" if labels.dtype.kind in "OUST" else "numbers"
 
 
 def _room(client: Client) -> int:
@@ -151,3 +185,24 @@ def _room(client: Client) -> int:
         limit = worker["memory_limit"] or 0
         room += max(0.0, min(KEPT_SHARE * limit, FULL_SHARE * limit - worker["metrics"]["memory"]))
     return int(room)
+
+
+def results(client: Client, lazy: list[Any]) -> list[Any]:
+    """Compute lazy objects; the tasks are cancelled if this is interrupted."""
+    futures: list[Future] = []
+    with guarded(client, futures):
+        futures += client.compute(lazy)
+        return results_of(client, futures)
+
+
+def current_client(client: Any) -> Client:
+    """Return the given client, or the current one."""
+    if client is not None:
+        return client
+    try:
+        return get_client()
+    except ValueError:
+        raise ValueError(
+            "no Dask client: make one first, client = distributed.Client(...), "
+            "or give it as client=."
+        ) from None
