@@ -20,7 +20,6 @@ from pegasos.engine.kernels.landmarks import SELECTIONS, choose
 from pegasos.engine.kernels.standard import as_kernel
 from pegasos.engine.optimum.problem import Intercept
 from pegasos.engine.rows.features import FeatureMap, MappedRows
-from pegasos.engine.rows.kernel_rows import KernelRows
 from pegasos.engine.rows.plan import budget_bytes
 from pegasos.engine.runtime.threads import single_threaded_blas
 from pegasos.learners.regularized import balanced
@@ -294,6 +293,8 @@ def full_kernel_bound(
     a = balanced(a, signs) if intercept is Intercept.FREE else a
     support = np.flatnonzero(a.any(axis=0))
     coefficients = (signs * a)[:, support]
+    from pegasos.engine.rows.kernel_rows import KernelRows
+
     scores = KernelRows(mapped.kernel_, rows[support]).kernel_scores(coefficients, None)
     squares = np.einsum("ij,ij->i", coefficients, scores)
     if intercept is Intercept.AUGMENTED:

@@ -17,7 +17,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
 
 from pegasos.engine.kernels.landmarks import KernelColumns, StoredColumns, pursue
-from pegasos.engine.optimum.history import empty_history
+from pegasos.engine.optimum.problem import empty_history
 from pegasos.learners.sdca import SDCA
 from pegasos.learners.task import is_precomputed, known_codes
 from pegasos.nystroem import CUTS, Nystroem, whitening

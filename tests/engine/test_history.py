@@ -13,8 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import reference
 from pegasos import SDCA, load, save
-from pegasos.engine.optimum.history import MOST_POINTS, summarize_histories
 from pegasos.engine.optimum.passes.passes import LabelledBlocks
+from pegasos.engine.optimum.problem import MOST_POINTS, summarize_histories
 from pegasos.engine.walk.draws import Draws
 from pegasos.kernels import Gaussian
 from pegasos.learners.from_passes import fit_in_passes

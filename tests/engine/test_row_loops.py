@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from pegasos.engine.optimum.limited_memory import solve_logistic_by_gradients
 from pegasos.engine.optimum.logistic_state import balance, derivatives
+from pegasos.engine.optimum.passes.limited_memory import solve_logistic_by_gradients
 from pegasos.engine.optimum.passes.newton import solve_rows
 from pegasos.engine.optimum.passes.newton_rows import (
     FIRST,

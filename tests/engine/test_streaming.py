@@ -17,6 +17,7 @@ import reference
 from pegasos import SDCA
 from pegasos.engine.optimum.passes import passes
 from pegasos.engine.optimum.passes.cutting_planes import solve_by_cuts, weigh_cuts
+from pegasos.engine.optimum.passes.limited_memory import solve_by_gradients
 from pegasos.engine.optimum.passes.newton import solve_in_passes
 from pegasos.engine.optimum.passes.newton_rows import barrier_values, central_point, loss_values
 from pegasos.engine.optimum.passes.passes import Column, LabelledBlocks
@@ -48,15 +49,19 @@ def solve(
         for code, mine, other in zip(found, sums, rest, strict=True)
     ]
     with LabelledBlocks(X, codes, weights) as blocks:
-        if loss == "hinge" and X.shape[1] > passes.MOST_FEATURES:
-            return alone(
-                solve_by_cuts(blocks, [[column] for column in columns], intercept, tol, most)
-            )
         return alone(
-            solve_in_passes(
-                blocks, loss == "hinge", [[column] for column in columns], intercept, tol, most
-            )
+            solve_chains(blocks, loss, [[column] for column in columns], intercept, tol, most)
         )
+
+
+def solve_chains(
+    blocks: LabelledBlocks, loss: str, chains: Any, intercept: Intercept, tol: float, most: int
+) -> list[list[Optimum]]:
+    """Solve by the method for this loss and number of features."""
+    if blocks.width <= passes.MOST_FEATURES:
+        return solve_in_passes(blocks, loss == "hinge", chains, intercept, tol, most)
+    solve_wide = solve_by_cuts if loss == "hinge" else solve_by_gradients
+    return solve_wide(blocks, chains, intercept, tol, most)
 
 
 def alone(chains: list[list[Optimum]]) -> list[Optimum]:
@@ -272,10 +277,7 @@ def test_predictors_that_follow_each_other_are_certified(
     sides = (float(weights[codes == 1].sum()), float(weights[codes == 0].sum()))
     chain = [Column(1, C, sides, 120) for C in (0.01, 0.1, 1.0)]
     with LabelledBlocks(X, codes, weights) as blocks:
-        if loss == "hinge" and width > passes.MOST_FEATURES:
-            [warm] = solve_by_cuts(blocks, [chain], intercept, 1e-4)
-        else:
-            [warm] = solve_in_passes(blocks, loss == "hinge", [chain], intercept, 1e-4)
+        [warm] = solve_chains(blocks, loss, [chain], intercept, 1e-4, 1000)
     cold = [solve(loss, X, codes, weights, column.unit, intercept, 1e-4)[0] for column in chain]
     for column, one, other in zip(chain, warm, cold, strict=True):
         assert one.relative <= 1e-4

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.engine.optimum.history import summarize_histories
 from pegasos.engine.optimum.passes.cutting_planes import solve_by_cuts
+from pegasos.engine.optimum.passes.limited_memory import solve_by_gradients
 from pegasos.engine.optimum.passes.margin_rows import (
     LEAST_PASSES,
     plan_fetch,
@@ -16,7 +16,7 @@ from pegasos.engine.optimum.passes.margin_rows import (
 )
 from pegasos.engine.optimum.passes.newton import solve_in_passes
 from pegasos.engine.optimum.passes.passes import MOST_FEATURES, NO_FOLD, Column, Passes
-from pegasos.engine.optimum.problem import Certificate, Intercept, Optimum
+from pegasos.engine.optimum.problem import Certificate, Intercept, Optimum, summarize_histories
 from pegasos.learners.catalogue import ONE_VS_REST
 from pegasos.learners.sdca import SDCA
 from pegasos.learners.task import class_weights, column_codes, constant_feature, intercept_of
@@ -120,7 +120,7 @@ def solve(learner: SDCA, blocks: Passes, chains: Chains) -> tuple[str, list[list
         )
     if hinge:
         return "cutting planes", solve_by_cuts(blocks, chains, *given)
-    return "L-BFGS", solve_in_passes(blocks, hinge, chains, *given)
+    return "L-BFGS", solve_by_gradients(blocks, chains, *given)
 
 
 def _solve_hinge(

@@ -17,7 +17,6 @@ import numpy as np
 
 from pegasos.engine.kernels.base import Kernel
 from pegasos.engine.rows.features import MappedFeatures, MappedRows, explicit_rows
-from pegasos.engine.rows.sources import GramRows
 from pegasos.learners.task import Task
 
 Array = np.ndarray[Any, Any]
@@ -157,4 +156,6 @@ def on_own_rows(task: Task, hinge: bool) -> Task:
         return replace(own, rows=rows.some(index))
     K = rows.between(index, index) if rows.stored else None
     X = None if kernel is None else task.X[index]
+    from pegasos.engine.rows.sources import GramRows
+
     return replace(own, rows=GramRows(K, kernel, X))

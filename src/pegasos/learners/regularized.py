@@ -13,8 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from pegasos.engine.kernels.base import Kernel
 from pegasos.engine.optimum.problem import Certificate, Intercept, certificate_of
-from pegasos.engine.rows.kernel_rows import KernelRows
-from pegasos.engine.walk.draws import SAMPLINGS
 from pegasos.engine.walk.losses import LOSSES, PROBABILISTIC, Loss
 from pegasos.learners.catalogue import LOSS_ALIASES
 from pegasos.learners.one_vs_all import OneVsAllClassifier
@@ -50,6 +48,8 @@ class RegularizedClassifier(OneVsAllClassifier):
     accepts_explicit_draws = False
 
     def _check_parameters(self) -> None:
+        from pegasos.engine.walk.draws import SAMPLINGS
+
         one_of("loss", self.loss, (*self.declaration.losses, *LOSS_ALIASES))
         if isinstance(self.sampling, str) or not self.accepts_explicit_draws:
             one_of("sampling", self.sampling, SAMPLINGS)
@@ -200,6 +200,8 @@ def _scores_of(estimator: Any, X: Any, coefficients: Array) -> Array:
     elif estimator.kernel_ == PRECOMPUTED:
         products = coefficients @ X
     else:  # in tiles: the matrix itself may not fit into memory
+        from pegasos.engine.rows.kernel_rows import KernelRows
+
         products = np.empty(coefficients.shape, dtype=X.dtype)
         KernelRows(estimator.kernel_, X).products(coefficients.astype(X.dtype), out=products)
     return np.asarray(products + estimator._constant * coefficients.sum(axis=1, keepdims=True))

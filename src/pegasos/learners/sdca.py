@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from pegasos.engine.optimum.history import empty_history, summarize_histories
-from pegasos.engine.optimum.problem import Certificate, Intercept
+from pegasos.engine.optimum.problem import (
+    Certificate,
+    Intercept,
+    empty_history,
+    summarize_histories,
+)
 from pegasos.engine.runtime.interruption import deadline, deadline_reached
-from pegasos.engine.walk import rules
-from pegasos.engine.walk.draws import Draws
-from pegasos.engine.walk.rules import Method
 from pegasos.learners.catalogue import ONE_VS_ONE, ONE_VS_REST
 from pegasos.learners.catalogue import SDCA as DECLARED
 from pegasos.learners.one_vs_one import on_own_rows, split_pairs
@@ -173,6 +174,9 @@ class SDCA(RegularizedClassifier):
         from pegasos.engine.optimum.choice import ExactSolver
         from pegasos.engine.optimum.dual_ascent import DualAscent
         from pegasos.engine.optimum.problem import Problem
+        from pegasos.engine.walk import rules
+        from pegasos.engine.walk.draws import Draws
+        from pegasos.engine.walk.rules import Method
 
         method = Method(rules.SDCA, self._loss, constant=task.constant)
         weights, codes = task.training(task.weights), task.training(task.codes)

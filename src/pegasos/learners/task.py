@@ -18,14 +18,12 @@ from pegasos.engine.kernels.base import Kernel
 from pegasos.engine.kernels.standard import as_kernel, warn_if_collapsed
 from pegasos.engine.optimum.problem import Intercept
 from pegasos.engine.rows.features import MappedFeatures, MappedRows, explicit_rows
-from pegasos.engine.rows.kernel_rows import KernelRows
-from pegasos.engine.rows.plan import Plan, plan_dual, plan_primal
-from pegasos.engine.rows.sources import GramRows
-from pegasos.engine.walk.draws import Draws
-from pegasos.engine.walk.rules import Method
 from pegasos.sklearn_private import check_sample_weight
 
 if TYPE_CHECKING:  # solvers are imported where a fit starts: predictions need none
+    from pegasos.engine.rows.plan import Plan
+    from pegasos.engine.walk.draws import Draws
+    from pegasos.engine.walk.rules import Method
     from pegasos.engine.walk.walk import Walk
 
 Array = np.ndarray[Any, Any]
@@ -90,6 +88,10 @@ class Task:
 
 def open_task(learner: Any, X: Any, codes: Array, weights: Array, n_classes: int) -> Task:
     """Resolve the kernel, plan within the memory budget, and make the rows."""
+    from pegasos.engine.rows.kernel_rows import KernelRows
+    from pegasos.engine.rows.plan import plan_dual, plan_primal
+    from pegasos.engine.rows.sources import GramRows
+
     columns, constant = column_codes(n_classes), constant_feature(learner)
     (m, width), budget = X.shape, (len(columns), X.dtype.itemsize, learner.memory)
     kernel: Kernel | str | None = None

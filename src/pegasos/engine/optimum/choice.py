@@ -25,11 +25,11 @@ from pegasos.engine.optimum.hinge.kernel_working_sets import (
 from pegasos.engine.optimum.hinge.set_predictor import NO_LIMIT
 from pegasos.engine.optimum.hinge.shrinking_ascent import solve_hinge_by_ascent
 from pegasos.engine.optimum.hinge.working_set import WorkingSetSolver
-from pegasos.engine.optimum.limited_memory import solve_logistic_by_gradients
 from pegasos.engine.optimum.newton_cg import (
     solve_logistic_iteratively,
     solve_logistic_sparsely,
 )
+from pegasos.engine.optimum.passes.limited_memory import solve_logistic_by_gradients
 from pegasos.engine.optimum.passes.margin_rows import (
     LARGEST_SHARE,
     MANY_ROWS,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pegasos.engine.rows.kernel_rows import GATHERED_ROWS, TILE_COLUMNS
 from pegasos.engine.runtime.memory import parse_bytes, total_bytes
 from pegasos.engine.runtime.threads import blas_threads
 
@@ -85,6 +84,8 @@ def plan_dual(
     dense: bool,
 ) -> Plan:
     """Plan a kernel: a stored matrix if it fits the budget, else rows computed on demand."""
+    from pegasos.engine.rows.kernel_rows import GATHERED_ROWS, TILE_COLUMNS
+
     budget = budget_bytes(memory)
     # Scores, coefficients, sums (float64 when read), and the copies made when they are read.
     state = columns * m * (4 * itemsize + 16) + 32 * m + columns * DUAL_BLOCK * itemsize * 4

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +30,7 @@ from pegasos.engine.optimum.passes.passes import (
     Sample,
     SolverState,
     fetch_sample,
-    stacked,
+    join_samples,
     with_bias,
     with_dual,
 )
@@ -130,15 +130,13 @@ class PassResult:
     loss : Σ C_i max(0, 1 - m_i) by the newest vector.
     combined, total : Σ C_i y_i x_i and Σ C_i of the rows fixed at C_i; after the first pass of
         those among them that are now fetched.
-    X, own, target : the fetched rows, and the arrays stored with them.
+    fetched : the fetched rows, with their labels and bounds last in `own`.
     """
 
     loss: float
     combined: Array
     total: float
-    X: Any
-    own: tuple[Array, ...]
-    target: Target
+    fetched: Sample
 
 
 @dataclass(frozen=True)
@@ -179,9 +177,8 @@ def _visit_for(
     total = float(bounds[fixed].sum())
     margins = others[-1] if others else first
     loss = float(bounds @ np.maximum(0.0, 1.0 - margins))
-    own = tuple(each[index] for each in block.own)
-    target = Target(labels[index], bounds[index])
-    return PassResult(loss, combined[0], total, taken, own, target)
+    own = tuple(each[index] for each in (*block.own, labels, bounds))
+    return PassResult(loss, combined[0], total, Sample(taken, own))
 
 
 def _coefficients(block: Block, labels: Array, bounds: Array, dual: FetchedDual) -> Array:
@@ -197,18 +194,9 @@ def _joined_results(parts: Sequence[Sequence[PassResult]]) -> list[PassResult]:
 
 
 def _joined_pass_results(parts: Sequence[PassResult]) -> PassResult:
-    X, own, target = _joined_rows(parts)
     combined = np.sum([part.combined for part in parts], axis=0)
     loss, total = (float(sum(getattr(part, name) for part in parts)) for name in ("loss", "total"))
-    return PassResult(loss, combined, total, X, own, target)
-
-
-def _joined_rows(parts: Sequence[PassResult]) -> tuple[Any, tuple[Array, ...], Target]:
-    """Return all fetched rows, the arrays beside them, and their labels and bounds."""
-    labels = np.concatenate([part.target.labels for part in parts])
-    bounds = np.concatenate([part.target.bounds for part in parts])
-    own = tuple(map(np.concatenate, zip(*(part.own for part in parts), strict=True)))
-    return stacked([part.X for part in parts]), own, Target(labels, bounds)
+    return PassResult(loss, combined, total, join_samples([part.fetched for part in parts]))
 
 
 class _MarginState(SolverState):
@@ -256,9 +244,9 @@ class _MarginState(SolverState):
             self.primal, self.best = primal, vector
         self.history.append((self.primal, self.bound))
         self._results.append(found)
-        fetched = sum(len(result.target.labels) for result in self._results)
+        fetched = sum(result.fetched.count for result in self._results)
         is_stuck = len(self._results) > MOST_PASSES or fetched > self._most
-        is_stuck |= not len(found.target.labels)
+        is_stuck |= not found.fetched.count
         self.is_active = self.relative > self._tol and not is_stuck and not deadline_reached()
         if self.is_active:
             self._solve()
@@ -271,11 +259,12 @@ class _MarginState(SolverState):
         combined = first.combined - sum(result.combined for result in later)
         total = first.total - sum(result.total for result in later)
         fixed = FixedRows(combined, total, self.primal)
-        rows, own, target = _joined_rows(self._results)
-        target, gap = replace(target, fixed=fixed), INNER_GAP * self._tol
+        rows = join_samples([result.fetched for result in self._results])
+        *own, labels, bounds = rows.own
+        target, gap = Target(labels, bounds, fixed), INNER_GAP * self._tol
         start = WarmStart(self.best, self.primal, self._error)
         with our_threads():
-            (part,) = solve_rows(rows, True, [target], self._intercept, gap, start=start)
+            (part,) = solve_rows(rows.X, True, [target], self._intercept, gap, start=start)
         self.vectors.append(with_bias(part, self._intercept))
         if part.bound > self.bound:
-            self.bound, self.dual = part.bound, FetchedDual(self.vectors[0], own, part.dual)
+            self.bound, self.dual = part.bound, FetchedDual(self.vectors[0], tuple(own), part.dual)

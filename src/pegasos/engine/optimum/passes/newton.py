@@ -11,18 +11,14 @@ size is much better, the next pass repeats the line search along the same direct
 determine a, so every pass yields two feasible dual points: that of the new vector, and the tangent
 from the old one. With many rows per feature the iteration starts at the optimum of a sample.
 
-On more features no Hessian is formed: directions are those of L-BFGS (logistic loss only).
-
 References
 ----------
 Boyd, Vandenberghe (2004), Convex Optimization, chapters 9 to 11.
 Ferris, Munson (2002), Interior-point methods for massive support vector machines.
-Nocedal (1980), Updating quasi-Newton matrices with limited storage.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -44,7 +40,6 @@ from pegasos.engine.optimum.passes.newton_rows import (
     WEIGHT,
 )
 from pegasos.engine.optimum.passes.passes import (
-    MOST_FEATURES,
     LabelledBlocks,
     Passes,
     Predictor,
@@ -85,8 +80,6 @@ FLOAT32_PASSES = 20
 #: Features from which the Hessian takes so much longer than the rest of a pass in memory that the
 #: line search is a pass of its own.
 SEARCHED = 128
-#: Pairs of steps and gradient changes that L-BFGS keeps.
-MOST_PAIRS = 20
 #: A sample is one row in so many, if it has so many rows per feature; it is solved to this relative
 #: gap. Hinge at C = 0.001, 1, 100: 30,000 x 150 rows take 10, 11, 13 passes instead of 12, 16, 18,
 #: 100,000 x 20 rows 4, 4, 5 instead of 9, 11, 12.
@@ -143,25 +136,21 @@ def solve_in_passes(
     intercept: Intercept,
     tol: float,
     most: int = 1000,
-    square: bool | None = None,
     start: WarmStart | None = None,
     searches: bool = False,
 ) -> list[list[Optimum]]:
     """Solve all predictors to a relative gap of tol, all in each pass (see `solve_chains`).
 
-    `linear_dual`: the hinge loss, else the logistic loss; `square`: Newton's method, else L-BFGS
-    (None: Newton's method up to 2,000 features); the first predictor of each chain starts at
-    `start`, or at the optimum of a sample.
+    `linear_dual`: the hinge loss, else the logistic loss; the first predictor of each chain starts
+    at `start`, or at the optimum of a sample; `searches`: each line search is a pass of its own.
     """
-    square = blocks.width <= MOST_FEATURES if square is None else square
-    numbers = (blocks.width + 1) ** 2 if square else 3 * (blocks.width + 1)
-    make, sides = _NewtonState if square else _LBFGSState, 2 if intercept is Intercept.FREE else 1
+    sides = 2 if intercept is Intercept.FREE else 1
     samples: dict[int, WarmStart] = {}
-    if square and start is None:
+    if start is None:
         samples = _solve_samples(blocks, linear_dual, chains, intercept)
 
     def make_state(number: int, predictor: Predictor, before: _NewtonState | None) -> _NewtonState:
-        state = make(predictor, blocks.width, linear_dual, intercept, tol)
+        state = _NewtonState(predictor, blocks.width, linear_dual, intercept, tol)
         if before is not None:
             times = predictor.unit / before.predictor.unit
             squared = state.value(before.best)
@@ -181,11 +170,11 @@ def solve_in_passes(
             for state, values in zip(moving, part.sums[1], strict=True):
                 state.search(values)
         requests = [state.request() for state in states]
-        part = blocks.map_sum(_visit, linear_dual, requests, sides, square)
+        part = blocks.map_sum(_visit, linear_dual, requests, sides, True)
         for state, *own in zip(states, *part.sums, strict=True):
             state.update(*own)
 
-    at_once = max(1, MATRIX_BYTES // (8 * numbers))
+    at_once = max(1, MATRIX_BYTES // (8 * (blocks.width + 1) ** 2))
     return solve_chains(chains, at_once, make_state, run_pass, tol, most)
 
 
@@ -204,7 +193,7 @@ def solve_rows(
     count = X.shape[0] if members is None else len(members)
     chains = [[target] for target in targets]
     with LabelledBlocks(X, np.arange(count), members=members) as blocks:
-        given = intercept, tol, most, True, start, blocks.width >= SEARCHED
+        given = intercept, tol, most, start, blocks.width >= SEARCHED
         found = solve_in_passes(blocks, linear_dual, chains, *given)
         if not needs_dual:
             return [one for [one] in found]
@@ -320,9 +309,7 @@ class _NewtonState(SolverState):
         best = float(self.request().steps[np.argmin(self._objectives(values))])
         self.step_guess = best or self.step_guess
 
-    def update(
-        self, sums: Array, values: Array, combinations: Array, matrix: Array | None = None
-    ) -> None:
+    def update(self, sums: Array, values: Array, combinations: Array, matrix: Array) -> None:
         """Certify the new point by the sums of a pass; accept the guessed step or correct it."""
         first, request = self.first, self.request()
         self._certify(request, sums, combinations)
@@ -341,9 +328,8 @@ class _NewtonState(SolverState):
         self.vector = request.point
         self._plan_step(combinations, matrix, best, first)
 
-    def _plan_step(self, combined: Array, matrix: Array | None, best: float, first: bool) -> None:
+    def _plan_step(self, combined: Array, matrix: Array, best: float, first: bool) -> None:
         """Compute the next direction, and the μ for which it is computed."""
-        assert matrix is not None
         self.mu = self.next_mu
         gradient = self._gradient(combined)
         matrix.flat[:: len(matrix) + 1] += self.diagonal
@@ -404,38 +390,6 @@ class _NewtonState(SolverState):
     def value(self, vector: Array) -> float:
         """Return ‖w‖²/2 minus w·Σ C_i y_i x_i of the fixed rows."""
         return float((0.5 * self.diagonal * vector - self.fixed) @ vector)
-
-
-class _LBFGSState(_NewtonState):
-    """Solver state of L-BFGS, which forms no Hessian."""
-
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
-        assert not self.hinge
-        self.pairs: deque[tuple[Array, Array]] = deque(maxlen=MOST_PAIRS)
-        self.previous: tuple[Array, Array] | None = None
-
-    def _plan_step(self, combined: Array, matrix: Array | None, best: float, first: bool) -> None:
-        gradient = self._gradient(combined)
-        if self.previous is not None:
-            step, change = self.vector - self.previous[0], gradient - self.previous[1]
-            if step @ change > 0.0:
-                self.pairs.append((step, change))
-        self.previous = self.vector, gradient
-        self.direction, self.step_guess = self._two_loop_direction(-gradient), 1.0
-
-    def _two_loop_direction(self, d: Array) -> Array:
-        """Return the two-loop recursion of L-BFGS, applied to the negative gradient d."""
-        alpha = []
-        for step, change in reversed(self.pairs):
-            alpha.append(float(step @ d) / float(step @ change))
-            d = d - alpha[-1] * change
-        if self.pairs:
-            step, change = self.pairs[-1]
-            d = d * (float(step @ change) / float(change @ change))
-        for step, change in self.pairs:
-            d = d + (alpha.pop() - float(change @ d) / float(step @ change)) * step
-        return d
 
 
 def _visit(

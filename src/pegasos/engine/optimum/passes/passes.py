@@ -214,6 +214,11 @@ class Sample:
     X: Any
     own: tuple[Array, ...]
 
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+        return int(self.X.shape[0])
+
     def target(self, predictor: Predictor) -> Target:
         """Return a predictor on the sample with the same λ: C_i are scaled to the same sum."""
         labels, bounds = predictor.labels_and_bounds(self.own)
@@ -223,7 +228,7 @@ class Sample:
 
 def fetch_sample(blocks: Passes, share: float) -> Sample:
     """Return this share of the rows of every block, in one pass."""
-    found: Sample = blocks.map_join(_sample, _joined_samples, share)
+    found: Sample = blocks.map_join(_sample, join_samples, share)
     return found
 
 
@@ -232,7 +237,8 @@ def _sample(block: Block, share: float) -> Sample:
     return Sample(block.take(index), tuple(each[index] for each in block.own))
 
 
-def _joined_samples(parts: Sequence[Sample]) -> Sample:
+def join_samples(parts: Sequence[Sample]) -> Sample:
+    """Return the rows of several samples, one below the other."""
     own = zip(*(part.own for part in parts), strict=True)
     return Sample(stacked([part.X for part in parts]), tuple(np.concatenate(each) for each in own))
 
