@@ -271,8 +271,8 @@ def test_model_files_keep_both(tmp_path, kind):
     X, y = table(600)
     sweep = swept(X, y)
     learner = sweep.best_estimator_[-1]
-    scores, codes = sweep.out_of_fold_scores_and_codes()
-    learner.calibration_ = fit_calibration(kind, scores, codes)
+    found = sweep.out_of_fold_answers(sweep.best_index_)
+    learner.calibration_ = fit_calibration(kind, found.scores[:, 1], found.truth)
     sweep.choose_threshold(Aim(Metric("f1", positive="churned")))
     pegasos.save(sweep, tmp_path / "m.model")
     loaded = pegasos.load(tmp_path / "m.model")

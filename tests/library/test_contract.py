@@ -94,7 +94,8 @@ def test_each_fold_of_a_grid_over_c_is_a_fit_at_that_c(kernel: Any, weighted: bo
 def test_a_threshold_for_a_precision() -> None:
     search = SweepCV(SDCA(random_state=0), {"C": [0.1, 1.0]}, cv=CV).fit(X, Y)
     found = search.choose_threshold("precision=0.99")
-    scores, codes = search.out_of_fold_scores_and_codes()
+    answers = search.out_of_fold_answers(search.best_index_)
+    scores, codes = answers.scores[:, 1], answers.truth
     above = scores > found.value
     assert found.precision >= 0.99 and codes[above].mean() == pytest.approx(found.precision)
     assert found.recall == pytest.approx(codes[above].sum() / codes.sum())

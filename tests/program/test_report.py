@@ -116,9 +116,6 @@ class FakeSearch:
     def out_of_fold_scores(self, cell):
         raise ValueError("scores were not kept")
 
-    def out_of_fold_scores_and_codes(self):
-        raise ValueError("scores were not kept")
-
 
 def fake_page(record, classes=3, names=None, columns=("width", "height"), evaluated=1):
     """Return the page of a record, with ten rows of each class."""

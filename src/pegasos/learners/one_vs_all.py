@@ -197,7 +197,9 @@ class OneVsAllClassifier(CallbackSupportMixin, ClassifierMixin, SharedParameters
         self._check_parameters()
         X, y = self._read_rows(X, y)
         classes, codes = encode_classes(y)
-        mark = fingerprint(X, classes, codes, self.kernel is None) if self.warm_start else None
+        mark = None
+        if self.warm_start:
+            mark = fingerprint(X, classes, codes, [self.kernel is None])
         if not self._goes_on:
             self._saved, self._mark = None, mark
         elif mark != self._mark:

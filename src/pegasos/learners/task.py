@@ -305,9 +305,17 @@ def check_stops(checkpoints: Any, start: int, total: int, unit: str) -> list[int
     return stops
 
 
-def fingerprint(X: Any, classes: Array, codes: Array, linear: bool) -> str:
-    """Return a hash of the rows and labels of a task."""
-    digest = hashlib.blake2b(repr((X.shape, X.dtype.str, classes.tolist(), linear)).encode())
-    for array in (X.data, X.indices, X.indptr, codes) if sparse.issparse(X) else (X, codes):
-        digest.update(np.ascontiguousarray(array).data)
+def fingerprint(*values: Any) -> str:
+    """Return a hash of arrays (dense, CSR, tables, lists): shape, dtype and every byte."""
+    digest = hashlib.sha256()
+    for value in values:
+        parts = [np.asarray(value)]
+        if sparse.issparse(value):
+            parts = [value.data, value.indices, value.indptr, np.array(value.shape)]
+        for part in parts:
+            digest.update(f"{part.shape} {part.dtype};".encode())
+            if part.dtype == object:
+                digest.update("\x1f".join(part.astype(str).ravel().tolist()).encode())
+            else:
+                digest.update(np.ascontiguousarray(part).tobytes())
     return digest.hexdigest()

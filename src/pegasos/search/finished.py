@@ -23,7 +23,7 @@ from pegasos.search.decisions import (
     scale_warning,
 )
 from pegasos.search.display import as_html
-from pegasos.search.estimates import Estimate, Figure, bootstrap_choice, held_out, mcnemar, measured
+from pegasos.search.estimates import Estimate, Figure, bootstrap_choice, held_out, measured
 from pegasos.search.grid import Cell
 
 Array = np.ndarray[Any, Any]
@@ -123,24 +123,6 @@ class FinishedSearch(CellSearch):
         tested = (labels >= 0).all(axis=0)
         return bootstrap_choice(labels[:, tested] != self._truth[tested], rounds=rounds)
 
-    def mcnemar_p_value(self, first: int, second: int) -> float:
-        """Test whether two cells err equally often, by the exact McNemar test.
-
-        Parameters
-        ----------
-        first, second : int
-            Numbers of the cells.
-
-        Returns
-        -------
-        float
-            Two-sided p-value, from their out-of-fold predictions.
-        """
-        check_is_fitted(self, "cv_results_")
-        labels = self.labels_[[first, second]]
-        tested = (labels >= 0).all(axis=0)
-        return mcnemar(*(labels[:, tested] != self._truth[tested]))
-
     # -- out-of-fold predictions -------------------------------------------------------------------
 
     def _predictor_scores(self, cell: int) -> tuple[Array, Array]:
@@ -179,23 +161,10 @@ class FinishedSearch(CellSearch):
         found[tested] = values
         return found
 
-    def out_of_fold_scores_and_codes(self) -> tuple[Array, Array]:
-        """Return out-of-fold decision values of the choice, and the class codes of these rows.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_tested,) or (n_tested, n_classes)
-            Decision values of the rows that were tested.
-        codes : ndarray of shape (n_tested,)
-            Positions of their classes in the sorted classes.
-        """
-        values = self.out_of_fold_scores(self.best_index_)
-        tested = self.labels_[self.best_index_] >= 0
-        return (values[:, 0] if values.shape[1] == 1 else values)[tested], self._truth[tested]
-
     def out_of_fold_answers(self, cell: int, probable: bool = True) -> Answers:
-        """Return labels, scores and probabilities of a leading cell for the rows it was tested on.
+        """Return labels, scores and probabilities of a cell for the rows it was tested on.
 
+        Each is by a model that was not trained on the row. Only leading cells have scores.
         Probabilities of the choice are those of `calibrate()` once that was called; else a cell's
         own, or those of sigmoids that are each fitted to other rows of the same fold.
 
@@ -209,22 +178,20 @@ class FinishedSearch(CellSearch):
         Returns
         -------
         Answers
-            Predictions, each by a model that was not trained on the row.
+            Predictions and true classes.
         """
         check_is_fitted(self, "cv_results_")
         tested, scores, p = np.flatnonzero(self.labels_[cell] >= 0), None, None
-        labels = self.labels_[cell, tested]
+        labels, truth = self.labels_[cell, tested], self._truth[tested]
         try:
             scores = self.out_of_fold_scores(cell)[tested]
         except ValueError:  # then there are labels only
             pass
         else:
-            scores = scores[:, 0] if scores.shape[1] == 1 else scores
             p = self._out_of_fold_probabilities(cell)[tested] if probable else None
             if self._cut and cell == self.best_index_:
-                labels = (scores > self._cut).astype(np.intp)
-        truth = self._classes[self._truth[tested]]
-        return answers(self._classes, truth, self._classes[labels], scores, p)
+                labels = (scores[:, 0] > self._cut).astype(np.intp)
+        return answers(self._classes, self._classes[truth], self._classes[labels], scores, p)
 
     def _out_of_fold_probabilities(self, cell: int) -> Array:
         p = np.full((self.labels_.shape[1], len(self._classes)), np.nan)
@@ -308,9 +275,10 @@ class FinishedSearch(CellSearch):
         aim = Aim.parse(aim) if isinstance(aim, str) else aim
         if len(self._classes) != 2:
             raise ValueError(f"a threshold is for two classes; there are {len(self._classes)}.")
-        scores, codes = self.out_of_fold_scores_and_codes()
-        sign = 1 if self.positive_class(aim) == self._classes[1] else -1
-        found = choose_threshold(aim, sign * scores, codes == (1 if sign > 0 else 0))
+        tested, scores = self._predictor_scores(self.best_index_)
+        code = int(self.positive_class(aim) == self._classes[1])
+        sign, positive = (1.0 if code else -1.0), self._truth[tested] == code
+        found = choose_threshold(aim, sign * scores[:, 0], positive)
         self.threshold_, self._cut = found, sign * found.value
         anatomy(self.best_estimator_, fitted=True).learner.threshold_ = self._cut
         if not hasattr(self, "calibrated_"):  # else it has warned already

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
 import io
 import json
 import shutil
@@ -21,9 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-
-Array = np.ndarray[Any, Any]
 
 #: Version of the algorithms, raised whenever the same seed gives another result.
 ALGORITHMS = 10
@@ -36,17 +32,14 @@ _TABLES = (
 _PATIENCE = 60.0
 _BUSY = (errno.EBUSY, "another process has been writing to it for a minute: wait for it")
 _FULL = (errno.ENOSPC, "no space left on its disk; what was finished before is kept: make room")
-_REFUSED = (errno.EACCES, "it cannot be written to: take another folder, or mend its permissions")
+_CLOSED = (errno.EIO, "it cannot be read or written: mend its permissions, or take another folder")
 _DAMAGED = (errno.EILSEQ, "it is damaged. Delete it, or take another folder, and begin anew")
 #: Errors of SQLite by their primary codes; others mean damage.
 _FAULTS = {
     sqlite3.SQLITE_FULL: _FULL,
-    sqlite3.SQLITE_BUSY: _BUSY,
-    sqlite3.SQLITE_LOCKED: _BUSY,
-    sqlite3.SQLITE_READONLY: _REFUSED,
-    sqlite3.SQLITE_PERM: _REFUSED,
-    sqlite3.SQLITE_CANTOPEN: _REFUSED,
-    sqlite3.SQLITE_IOERR: (errno.EIO, "its disk cannot be read or written: take another one"),
+    **dict.fromkeys((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED), _BUSY),
+    **dict.fromkeys((sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM), _CLOSED),
+    **dict.fromkeys((sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR), _CLOSED),
     sqlite3.SQLITE_NOMEM: (errno.ENOMEM, "there is not enough memory to read it"),
 }
 #: Free bytes below which a failed write means that the disk is full.
@@ -70,12 +63,8 @@ class OtherQuestion(ValueError):  # noqa: N818 - it describes the store
 class StoreFailure(OSError):  # noqa: N818 - it describes an event
     """A store cannot be read or written; `errno` is the reason (EILSEQ: damaged)."""
 
-    def __init__(self, number: int, reason: str, path: Path, detail: object) -> None:
-        super().__init__(number, reason, str(path))
-        self.detail = str(detail)
-
     def __str__(self) -> str:
-        return f"the store {self.filename}: {self.strerror} ({self.detail})."
+        return f"the store {self.filename}: {self.strerror} ({self.__cause__})."
 
 
 @contextlib.contextmanager
@@ -88,11 +77,11 @@ def failing_clearly(path: Path) -> Iterator[None]:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
         fault = _FAULTS.get(code, _DAMAGED)
         with contextlib.suppress(OSError):
-            is_full = shutil.disk_usage(path.parent).free < _ROOM
-            fault = _FULL if is_full and fault[0] in (errno.EIO, errno.EACCES) else fault
-        raise StoreFailure(*fault, path, error) from error
+            if fault is _CLOSED and shutil.disk_usage(path.parent).free < _ROOM:
+                fault = _FULL
+        raise StoreFailure(*fault, str(path)) from error
     except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        raise StoreFailure(*_DAMAGED, path, error) from error
+        raise StoreFailure(*_DAMAGED, str(path)) from error
 
 
 def check_storable(learner: Any) -> None:
@@ -176,19 +165,3 @@ def _connect(path: Path) -> sqlite3.Connection:
     for table in _TABLES:
         connection.execute(f"CREATE TABLE IF NOT EXISTS {table}")
     return connection
-
-
-def fingerprint(*values: Any) -> str:
-    """Return a hash of arrays (dense, CSR, tables, lists): shape, dtype and every byte."""
-    digest = hashlib.sha256()
-    for value in values:
-        parts = [np.asarray(value)] if not sparse.issparse(value) else []
-        if sparse.issparse(value):
-            parts = [value.data, value.indices, value.indptr, np.array(value.shape)]
-        for part in parts:
-            digest.update(f"{part.shape} {part.dtype};".encode())
-            if part.dtype == object:
-                digest.update("\x1f".join(part.astype(str).ravel().tolist()).encode())
-            else:
-                digest.update(np.ascontiguousarray(part).tobytes())
-    return digest.hexdigest()

@@ -15,8 +15,8 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
+from pegasos.learners.task import fingerprint
 from pegasos.search.anatomy import anatomy
-from pegasos.search.store import fingerprint
 from pegasos.search.sweep import SweepCV
 from pegasos.studies.results import Best, Claim, Figure, JudgedNumber, StudyResult, judge
 

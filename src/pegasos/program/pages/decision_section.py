@@ -52,12 +52,12 @@ def rate_curve(
 
 def search_rates(search: Any, threshold: Threshold | None) -> dict[str, Any] | None:
     """Return out-of-fold rates of a search's choice; None without two classes or scores."""
-    try:
-        scores, codes = search.out_of_fold_scores_and_codes()
-    except (ValueError, AttributeError):  # without a refit there is no choice
+    if not hasattr(search, "best_index_"):
         return None
-    if scores.ndim > 1:
+    found = search.out_of_fold_answers(search.best_index_, probable=False)
+    if found.scores is None or len(found.classes) > 2:
         return None
+    scores, codes = found.scores[:, 1], found.truth
     classes = search.best_estimator_.classes_
     cut, aim = (0.0, None) if threshold is None else (threshold.value, threshold.aim)
     return rate_curve(scores, codes, classes, search.positive_class(), cut, aim)

@@ -86,9 +86,8 @@ def _decide(search: Any, aim: Aim | None) -> tuple[CalibrationRecord | None, Thr
     """Calibrate the chosen model on out-of-fold scores; choose its threshold if requested."""
     calibration = None
     try:
-        _, codes = search.out_of_fold_scores_and_codes()
-        classes = search.best_estimator_.classes_
-        found = search.calibrate()
+        classes, found = search.best_estimator_.classes_, search.calibrate()
+        codes = search.out_of_fold_answers(search.best_index_, probable=False).truth
         doubt = None if search.scale_warning_ is None else search.scale_warning_.fact
         calibration = calibration_record(found, codes, classes, search.positive_class(aim), doubt)
     except ValueError as error:
