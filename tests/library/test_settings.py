@@ -27,7 +27,7 @@ from pegasos.learners.catalogue import DECLARATIONS, MODELS, learner_class, make
 from pegasos.preprocessing import DropOutliers
 from pegasos.program.terminal.grammar import kernel_option, parse_kernels
 from pegasos.program.terminal.reproduction import command_line, python_lines
-from pegasos.search import folds
+from pegasos.search import schedule
 from pegasos.search.anatomy import anatomy
 from pegasos.search.settings import FrozenDict, Opaque, Part, Setting, Stop, freeze
 
@@ -105,9 +105,9 @@ def test_passthrough_changes_no_rows_so_that_folds_share_their_distances(
     estimator: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = []
-    whole = folds.base_values
+    whole = schedule.base_values
     monkeypatch.setattr(
-        folds, "base_values", lambda kernel, X: made.append(kernel) or whole(kernel, X)
+        schedule, "base_values", lambda kernel, X: made.append(kernel) or whole(kernel, X)
     )
     prefix = anatomy(estimator).prefix
     X, y = growing_spread(120)

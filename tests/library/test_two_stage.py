@@ -16,8 +16,8 @@ from sklearn.preprocessing import StandardScaler
 from pegasos import SDCA, SweepCV, TwoStageSearchCV
 from pegasos.engine.runtime.interruption import Interrupted
 from pegasos.kernels import Gaussian
-from pegasos.search.folds import Problem, stratified
 from pegasos.search.two_stage import fit_in_time, limited
+from pegasos.search.units import Problem, stratified
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::pegasos.search.advice.SweepWarning",

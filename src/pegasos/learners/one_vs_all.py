@@ -18,10 +18,9 @@ from pegasos.engine.kernels.distances import Pairs, fill_matrix, largest_square,
 from pegasos.engine.rows.features import MappedRows
 from pegasos.engine.walk.losses import PROBABILISTIC
 from pegasos.learners.calibration import Calibration
-from pegasos.learners.callbacks import CallbackSupportMixin, reporting, with_callbacks
 from pegasos.learners.catalogue import ONE_VS_ONE, ONE_VS_REST, Declaration
 from pegasos.learners.one_vs_one import class_pairs, class_scores, couple_probabilities
-from pegasos.learners.parameters import SharedParameters
+from pegasos.learners.parameters import SharedParameters, reporting
 from pegasos.learners.task import (
     PRECOMPUTED,
     Task,
@@ -33,6 +32,18 @@ from pegasos.learners.task import (
     open_task,
 )
 from pegasos.learners.warning import warn_if_badly_scaled
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # before version 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stand-in for a class that this version of scikit-learn lacks."""
+
+    def with_callbacks(method: Any) -> Any:
+        """Return the method itself."""
+        return method
+
 
 if TYPE_CHECKING:  # solvers are imported where a fit starts: predictions need none
     from pegasos.engine.walk.solvers import Solver

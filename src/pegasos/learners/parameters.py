@@ -1,13 +1,17 @@
-"""Parameters that all learners share, foreign names of parameters, and the parameter `client`."""
+"""Parameters and callbacks that all learners share, and the parameter `client`."""
 
 from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 from sklearn.base import BaseEstimator, clone
+
+from pegasos.engine.runtime.interruption import deadline, listening
 
 _FOREIGN_NAMES = {
     "C": "it has no regularization",
@@ -106,3 +110,28 @@ class Connected:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "client": None}  # type: ignore[dict-item]
+
+
+@contextmanager
+def reporting(estimator: Any, X: Any, y: Any) -> Iterator[None]:
+    """Report a fit to the callbacks of an estimator: one task, with a subtask for each gap.
+
+    Subtasks have the metadata "gap" and "tol". A callback that returns True at the end of one stops
+    the fit, which returns its current predictors.
+    """
+    if not (hasattr(estimator, "_skl_callbacks") or hasattr(estimator, "_parent_callback_ctx")):
+        yield
+        return
+    fit, stack = estimator._init_callback_context(max_subtasks=None), ExitStack()
+    fit.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
+
+    def report(gap: float, tol: float) -> None:
+        part = fit.subcontext(task_name="gap")
+        part.call_on_fit_task_begin(estimator=estimator)
+        reached = {"gap": gap, "tol": tol}
+        if part.call_on_fit_task_end(estimator=estimator, metadata=reached):
+            stack.enter_context(deadline(0.0))
+
+    with stack, listening(report):
+        yield
+    fit.call_on_fit_task_end(estimator=estimator, X=X, y=y)

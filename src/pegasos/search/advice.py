@@ -39,19 +39,18 @@ class Advice:
         return f"the best cell lies on the border of the grid: {value}. Try {self.change} values."
 
 
-def advise(cells: list[Cell], mean: Array, folds: Array, best: int) -> list[Advice]:
+def advise(cells: list[Cell], folds: Array, best: int) -> list[Advice]:
     """Return advice for numeric axes with the best cell on their border.
 
-    `mean` holds the scores of cells, `folds` those of each fold (cells x folds).
+    `folds` holds the scores (cells x folds).
     """
     settings, stop = [cell.setting.named() for cell in cells], cells[best].setting.stop
+    mean, found = folds.mean(axis=1), list[Advice]()
 
-    def is_better_than(other: int, standard_errors: int) -> bool:
+    def is_better_than(other: int, errors: int) -> bool:
         gain = folds[best] - folds[other]
-        is_beyond_noise = mean[best] - mean[other] > standard_errors * standard_error(gain)
-        return bool(len(gain) > 1 and is_beyond_noise)
+        return len(gain) > 1 and bool(mean[best] - mean[other] > errors * standard_error(gain))
 
-    found = []
     for name, value in settings[best].items():
         values = sorted(each for each in {each.get(name) for each in settings} if _is_number(each))
         if not _is_number(value) or len(values) < 3 or value not in (values[0], values[-1]):
@@ -75,9 +74,9 @@ def standard_error(values: Array) -> float:
     return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
 
 
-def simplest_as_good(cells: list[Cell], mean: Array, folds: Array, best: int) -> int:
+def simplest_as_good(cells: list[Cell], folds: Array, best: int) -> int:
     """Return the simplest cell within one standard error of the best one."""
-    rank = {}
+    rank, mean = {}, folds.mean(axis=1)
     for number in np.flatnonzero(mean >= mean[best] - standard_error(folds[best])).tolist():
         if (order := complexity(cells[number], cells[best])) is not None:
             rank[number] = order, -mean[number]

@@ -16,12 +16,11 @@ from pegasos.learners.task import fingerprint
 from pegasos.metrics import PROBABILITIES, Metric
 from pegasos.search.decisions import fold_probabilities
 from pegasos.search.display import Progress
-from pegasos.search.folds import Problem
 from pegasos.search.grid import Cell
 from pegasos.search.schedule import Schedule
 from pegasos.search.settings import freeze, thaw
 from pegasos.search.store import ALGORITHMS, Store, check_storable, failing_clearly
-from pegasos.search.units import Outcome, Unit
+from pegasos.search.units import Outcome, Problem, Unit
 from pegasos.sklearn_private import check_method_params, is_passthrough_scorer, safe_indexing
 
 if TYPE_CHECKING:

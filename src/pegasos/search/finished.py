@@ -51,7 +51,7 @@ class CellSearch(Connected, GridSearchCV):
         """
         self.cells_, self.settings_ = cells, [cell.setting for cell in cells]
         results = self._format_results([cell.params for cell in cells], self.n_splits_, scores)
-        self.cv_results_ = results = results | more | {"mean_gap": gaps.mean(axis=1)}
+        self.cv_results_ = results | more | {"mean_gap": gaps.mean(axis=1)}
         example = scores[0]["test_scores"]
         self.multimetric_ = isinstance(example, dict)
         if callable(self.scoring) and self.multimetric_:
@@ -63,9 +63,9 @@ class CellSearch(Connected, GridSearchCV):
             if not callable(self.refit):
                 self.best_score_ = results[f"mean_test_{metric}"][self.best_index_]
                 each = [results[f"split{fold}_test_{metric}"] for fold in range(self.n_splits_)]
-                mean, folds = results[f"mean_test_{metric}"], np.column_stack(each)
-                self.simplest_index_ = simplest_as_good(cells, mean, folds, self.best_index_)
-                self.advice_ = advise(cells, mean, folds, self.best_index_)
+                folds = np.column_stack(each)
+                self.simplest_index_ = simplest_as_good(cells, folds, self.best_index_)
+                self.advice_ = advise(cells, folds, self.best_index_)
                 for advice in self.advice_:
                     warn_user(SweepWarning(advice))
         named = [(cell.learner, cell.learner.declaration.tolerance) for cell in cells]

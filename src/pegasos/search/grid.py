@@ -13,7 +13,6 @@ from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
 from pegasos.engine.kernels.base import Kernel, plain
-from pegasos.learners.one_vs_all import OneVsAllClassifier
 from pegasos.search.anatomy import Anatomy, anatomy
 from pegasos.search.settings import Setting
 
@@ -56,7 +55,7 @@ class Cell:
         return self.replace({f"{self.parts.prefix}lam": lam * times})
 
     @property
-    def learner(self) -> OneVsAllClassifier:
+    def learner(self) -> Any:
         """Learner of the estimator."""
         return self.parts.learner
 
@@ -80,16 +79,15 @@ class Cell:
 
     def neighbors(self, cells: Iterable[Cell], axes: Iterable[int]) -> list[Cell]:
         """Return the nearest cells in both directions along the given axes of the grid."""
-        found, here = list[Cell](), self.position
-        alike = [(each.position, each) for each in cells if self._is_alike(each)]
+        found, here = list[Cell](), np.array(self.position)
+        steps = [(each.position - here, each) for each in cells if self._is_alike(each)]
         for axis, sign in product(axes, (-1, 1)):
             ahead = [
-                (sign * (place[axis] - here[axis]), each)
-                for place, each in alike
-                if all(place[k] == here[k] for k in (STRENGTH, WIDTH, STOP) if k != axis)
+                (sign * step[axis], number)
+                for number, (step, _) in enumerate(steps)
+                if sign * step[axis] > 0 and not np.delete(step, axis).any()
             ]
-            ahead = [(step, each) for step, each in ahead if step > 0]
-            found += [min(ahead, key=lambda pair: pair[0])[1]] if ahead else []
+            found += [steps[min(ahead)[1]][1]] if ahead else []
         return found
 
     def half_steps(self, grid: list[Cell]) -> list[Cell]:

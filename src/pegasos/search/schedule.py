@@ -25,29 +25,32 @@ from pegasos.engine.rows.plan import DUAL_BLOCK, Plan, budget_bytes, plan_primal
 from pegasos.engine.runtime.interruption import interruptible
 from pegasos.engine.runtime.threads import blas_threads, single_threaded_blas
 from pegasos.learners import task as tasks
-from pegasos.search import folds
-from pegasos.search.folds import Problem
 from pegasos.search.grid import Cell, make_groups
 from pegasos.search.settings import freeze
-from pegasos.search.units import Outcome, Unit, UnitRun, run_together
+from pegasos.search.units import (
+    Outcome,
+    Problem,
+    Unit,
+    UnitRun,
+    base_values,
+    make_rows,
+    prepare,
+    resolve_kernel,
+    run_together,
+)
 
 Array = np.ndarray[Any, Any]
 
-#: Sources of the rows of learners: `plan_` of a search, and a description.
-SOURCES = {
-    "explicit": "explicit features",
-    "shared": "kernel matrices from shared distances",
-    "gram": "kernel matrices one by one",
-    "on the fly": "kernel rows on the fly",
-}
-#: Tasks per worker that balance the load; if there are fewer, units that share rows are split.
-TASKS_PER_WORKER = 2
-#: Attempts at a task whose worker was lost.
+#: Attempts at a task whose worker of a cluster was lost.
 RETRIES = 3
 
 
 class Schedule:
-    """Units of cells on all folds, ordered so that they share most work, and their execution."""
+    """Units of cells on all folds, ordered so that they share most work, and their execution.
+
+    `source` of the rows of learners is "explicit" (features), "shared" (kernel matrices from shared
+    distances), "gram" (kernel matrices one by one), or "on the fly" (rows of kernels).
+    """
 
     def __init__(
         self,
@@ -102,7 +105,7 @@ class Schedule:
         """Describe the planned work in one line."""
         fits, kernels = sum(len(unit.cells) for unit in units), {u.rows_key for u in units}
         work = f"{fits} fits ({len(self._splits)} folds) in {len(units)} walks over {len(kernels)}"
-        return f"{work} sets of rows; {SOURCES[self.source]}; budget {self.budget / 1e9:.1f} GB"
+        return f"{work} sets of rows ({self.source}), budget {self.budget / 1e9:.1f} GB"
 
     # -- running -----------------------------------------------------------------------------------
 
@@ -161,28 +164,16 @@ class Schedule:
         if not units:
             return True
         sent = client.scatter(self, broadcast=True, hash=False)
-        tasks = self._tasks(units, len(client.scheduler_info(n_workers=-1)["workers"]))
+        options = {"pure": False, "retries": RETRIES}
         running = {
-            client.submit(_run_units, sent, task, on_training, pure=False, retries=RETRIES): task
-            for task in tasks
+            client.submit(_run_units, sent, bundle, on_training, **options): bundle
+            for bundle in self._bundles(units)
         }
         with guarded(client, list(running)):
             if _collect(running, partial(some_done, client), on_done, until):
                 return True
             client.cancel(list(running))
             return False
-
-    def _tasks(self, units: list[Unit], workers: int) -> list[list[Unit]]:
-        """Return one task per set of kernel rows if those suffice for all workers, else per unit.
-
-        On the fly, units of one set of rows stay together.
-        """
-        tasks: dict[Any, list[Unit]] = {}
-        for number, unit in enumerate(units):
-            tasks.setdefault(number if unit.kernel is None else unit.rows_key, []).append(unit)
-        if len(tasks) >= TASKS_PER_WORKER * workers or self.source == "on the fly":
-            return list(tasks.values())
-        return [[unit] for unit in units]
 
     def _bundles(self, units: list[Unit]) -> list[list[Unit]]:
         """Return units that advance together: on the fly, kernels of one measure on one fold."""
@@ -216,7 +207,7 @@ class Schedule:
         X, members = self._prepared(unit)
         kernel = unit.learner.kernel
         if unit.kernel is not None:
-            kernel = folds.resolve_kernel(unit.kernel, X, members)
+            kernel = resolve_kernel(unit.kernel, X, members)
         if isinstance(kernel, Kernel) and self.source == "on the fly":
             rows: Any = KernelRows(kernel, X, distances)
         else:
@@ -230,18 +221,18 @@ class Schedule:
     def _prepared(self, unit: Unit) -> tuple[Any, Array]:
         """Return all rows as the learner sees them, and the indices of its training rows."""
         problem, train = self._problem, self._splits[unit.fold][0]
-        make = partial(folds.prepare, unit.cells[0].parts, problem.X, problem.y, train)
+        make = partial(prepare, unit.cells[0].parts, problem.X, problem.y, train)
         prepared: tuple[Any, Array] = self._shared.get(unit.prepared_key, make)
         return prepared
 
     def _base(self, unit: Unit, X: Any) -> Array:
         assert unit.kernel is not None
-        return self._shared.get(unit.base_key, partial(folds.base_values, unit.kernel, X))
+        return self._shared.get(unit.base_key, partial(base_values, unit.kernel, X))
 
     def _make_rows(self, unit: Unit, kernel: Any, X: Any) -> Any:
         shares = self.source == "shared" and unit.has_measure
         try:
-            return folds.make_rows(kernel, X, self._base(unit, X) if shares else None)
+            return make_rows(kernel, X, self._base(unit, X) if shares else None)
         finally:
             self._shared.release(unit.base_key)
 
@@ -326,10 +317,10 @@ def _collect(
 
 
 def _run_units(schedule: Schedule, units: list[Unit], on_training: bool) -> list[list[Outcome]]:
-    """Run units one by one on a worker, and return their outcomes in order."""
-    found: dict[int, list[Outcome]] = {}
-    schedule.run(units, lambda unit, own: found.update({id(unit): own}), 1, on_training, None)
-    return [found[id(unit)] for unit in units]
+    """Run one bundle of units on a worker, and return their outcomes in order."""
+    found = list[list[Outcome]]()
+    schedule.run(units, lambda _, outcomes: found.append(outcomes), 1, on_training, None)
+    return found
 
 
 def _places(keys: Iterable[Any]) -> dict[Any, int]:

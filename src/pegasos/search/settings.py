@@ -103,16 +103,21 @@ class Setting:
         from pegasos.learners.task import is_precomputed
 
         parts = anatomy(estimator)
-        learner, declaration = parts.learner, parts.learner.declaration
+        learner, declaration, kernel = (
+            parts.learner,
+            parts.learner.declaration,
+            parts.learner.kernel,
+        )
         learner._check_parameters()
         excluded = {*_WITHOUT_EFFECT, *declaration.shared, *declaration.stops, "kernel", "loss"}
-        options = [each for each in _given(learner) if each[0] not in excluded]
-        kernel = learner.kernel
-        kernel = kernel if is_precomputed(kernel) else freeze(as_kernel(kernel))
-        preparation = tuple((stage.name, freeze(stage.part)) for stage in parts.stages)
-        strength = dict([] if learner._strength is None else [learner._strength])
-        given = (Stop(*learner._stop), tuple(options), preparation, strength.get("C"))
-        return cls(model_of(learner).name, kernel, strength.get("lam"), *given)
+        return cls(
+            model=model_of(learner).name,
+            kernel=kernel if is_precomputed(kernel) else freeze(as_kernel(kernel)),
+            stop=Stop(*learner._stop),
+            options=tuple(each for each in _given(learner) if each[0] not in excluded),
+            preparation=tuple((stage.name, freeze(stage.part)) for stage in parts.stages),
+            **dict([] if learner._strength is None else [learner._strength]),
+        )
 
     @property
     def declaration(self) -> Declaration:

@@ -17,9 +17,9 @@ from pegasos.learners.task import draw_seed
 from pegasos.metrics import Metric
 from pegasos.search.evaluation import Evaluation
 from pegasos.search.finished import FinishedSearch
-from pegasos.search.folds import Problem
 from pegasos.search.grid import Cell, make_cells
 from pegasos.search.store import Store
+from pegasos.search.units import Problem
 from pegasos.sklearn_private import check_method_params
 
 Array = np.ndarray[Any, Any]

@@ -17,9 +17,9 @@ from pegasos.engine.runtime.interruption import Interrupted, interruptible
 from pegasos.learners.task import is_precomputed
 from pegasos.search.advice import roughness, standard_error
 from pegasos.search.evaluation import Evaluation
-from pegasos.search.folds import Problem, stratified
 from pegasos.search.grid import STOP, STRENGTH, WIDTH, Cell, make_groups
 from pegasos.search.sweep import SweepCV
+from pegasos.search.units import Problem, stratified
 from pegasos.sklearn_private import check_method_params, safe_indexing
 
 Array = np.ndarray[Any, Any]

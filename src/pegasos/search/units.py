@@ -1,19 +1,74 @@
-"""Units of work: all cells of one group on one fold, which share one run of solvers."""
+"""Units of work: the folds of a problem, the rows of a fold, and runs of all cells of one group."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain, groupby
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_array
 
+from pegasos.engine.kernels.base import Kernel
+from pegasos.engine.kernels.distances import Pairs, fill_gram
 from pegasos.engine.kernels.standard import as_kernel
+from pegasos.engine.rows.features import MappedFeatures, MappedRows, explicit_rows
+from pegasos.engine.rows.sources import GramRows
 from pegasos.engine.walk.solvers import advance_together
 from pegasos.learners.task import Task, is_precomputed
+from pegasos.search.anatomy import Anatomy
 from pegasos.search.grid import Cell
+from pegasos.sklearn_private import safe_indexing
 
 Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Rows, labels, weights and folds; `codes` are positions of the labels in sorted `classes`."""
+
+    X: Any
+    y: Any
+    classes: Array
+    codes: Array
+    weights: Array | None
+    splits: list[tuple[Array, Array]]
+
+    def restrict(self, rows: Array) -> Problem:
+        """Restrict the folds to some rows; leave out folds without test rows or with one class."""
+        inside = np.zeros(len(self.codes), dtype=bool)
+        inside[rows] = True
+        splits = [(train[inside[train]], test[inside[test]]) for train, test in self.splits]
+        kept = [(a, b) for a, b in splits if len(b) and len(np.unique(self.codes[a])) > 1]
+        return replace(self, splits=kept)
+
+    def take(self, rows: Array) -> Problem:
+        """Return a problem of these rows, which are sorted and contain the rows of all folds."""
+        X, y = safe_indexing(self.X, rows), safe_indexing(self.y, rows)
+        weights = None if self.weights is None else self.weights[rows]
+        splits = [(np.searchsorted(rows, a), np.searchsorted(rows, b)) for a, b in self.splits]
+        return Problem(X, y, self.classes, self.codes[rows], weights, splits)
+
+
+def stratified(codes: Array, size: int) -> Array:
+    """Return `size` rows (all rows of a smaller table), each class in proportion.
+
+    >>> stratified(np.array([0, 0, 0, 0, 0, 0, 1, 1]), 4).tolist()
+    [0, 2, 3, 6]
+    """
+    if len(codes) <= size:
+        return np.arange(len(codes))
+    place = np.empty(len(codes))
+    for code in np.unique(codes):
+        own = np.flatnonzero(codes == code)
+        # The permutation depends on the count only, so that a resumed search draws the same rows.
+        order = np.random.default_rng(len(own)).permutation(own)
+        place[order] = (np.arange(len(own)) + 0.5) / len(own)
+    return np.sort(np.argsort(place, kind="stable")[:size])
 
 
 class Unit:
@@ -38,6 +93,60 @@ class Unit:
         self.prepared_key = ("prepared", *this_fold)
         self.base_key = ("base", own, None if kernel is None else kernel.measure)
         self.rows_key = ("rows", own, setting.kernel, numbers)
+
+
+# -- rows of a fold --------------------------------------------------------------------------------
+
+
+def prepare(parts: Anatomy, X: Any, y: Any, train: Array) -> tuple[Any, Array]:
+    """Fit the steps before the learner to the training rows, and transform all rows.
+
+    Returns the rows, and the indices of the training rows that no step has dropped.
+    """
+    members = train
+    for drops, stages in groupby(parts.stages, key=lambda stage: stage.drops):
+        if drops:
+            for stage in stages:
+                members = members[stage.part.kept_rows(safe_indexing(X, members))]
+        else:
+            steps = clone(Pipeline([(stage.name, stage.part) for stage in stages]))
+            X = steps.fit(safe_indexing(X, members), safe_indexing(y, members)).transform(X)
+    if not isinstance(X, MappedRows):
+        X = check_array(X, accept_sparse="csr", dtype=(np.float64, np.float32), order="C")
+    return X, members
+
+
+def resolve_kernel(kernel: Kernel, X: Any, members: Array) -> Kernel:
+    """Return a kernel with its relative parameters resolved on the training rows alone."""
+    resolved = kernel.resolve(X[members])
+    resolved.check_range(X)
+    return resolved
+
+
+def make_rows(kernel: Kernel | str | None, X: Any, base: Array | None) -> Any:
+    """Return rows over all of X, so that test rows are scored during training.
+
+    `base`, if given, holds the values of the kernel's measure.
+    """
+    if kernel is None:
+        return MappedFeatures(X) if isinstance(X, MappedRows) else explicit_rows(X)
+    if isinstance(kernel, str):
+        return GramRows(X.toarray() if sparse.issparse(X) else X)
+    if base is None:
+        return GramRows(kernel.matrix(X, X), kernel, X)
+    K = base.copy()
+    for start in range(0, len(K), 256):  # in blocks that stay in the CPU cache
+        kernel.transform(K[start : start + 256])
+    return GramRows(K, kernel, X)
+
+
+def base_values(kernel: Kernel, X: Any) -> Array:
+    """Return the kernel's measure (distances or inner products) between all rows."""
+    assert kernel.measure is not None
+    return fill_gram(Pairs(kernel.measure, X), lambda tile: None)
+
+
+# -- runs ------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -73,7 +182,7 @@ class UnitRun:
         self.stops = sorted({int(stop) for stop in self._stop_of})
         self.solvers = self._learner._make_solvers(task, each, self.stops, seed)
         self._shape = self._learner.predictor_count(classes), len(each)
-        self._outcomes: dict[int, Outcome] = {}
+        self.outcomes: dict[int, Outcome] = {}
 
     def read(self, stop: int) -> None:
         """Record the outcomes of the cells that end at this stop."""
@@ -91,19 +200,12 @@ class UnitRun:
             own = np.ascontiguousarray(scores[lam].T, dtype=self._dtype)
             labels = self._classes[decide(self._learner.decision_values(own))].astype(np.int32)
             given = (labels, own, self._classes, float(support[lam]), float(gaps[lam]))
-            self._outcomes[place] = Outcome(*given)
+            self.outcomes[place] = Outcome(*given)
 
     def _by_lam(self, parts: list[Array]) -> Array:
         """Join values of all solvers, which are ordered by predictor, to (λ, predictors, ...)."""
         joined = np.concatenate(parts)
         return joined.reshape(*self._shape, *joined.shape[1:]).swapaxes(0, 1)
-
-    def outcomes(self, seconds: float) -> list[Outcome]:
-        """Return the outcomes in the order of the cells, which share the seconds of the run."""
-        found = [outcome for _, outcome in sorted(self._outcomes.items())]
-        for outcome in found:
-            outcome.seconds = seconds / len(found)
-        return found
 
 
 def run_together(runs: list[UnitRun]) -> list[list[Outcome]]:
@@ -119,8 +221,11 @@ def run_together(runs: list[UnitRun]) -> list[list[Outcome]]:
         for run in active:
             if stop in run.stops:
                 run.read(stop)
-    seconds = (time.perf_counter() - begin) / len(runs)
-    return [run.outcomes(seconds) for run in runs]
+    found = [[run.outcomes[place] for place in sorted(run.outcomes)] for run in runs]
+    seconds = (time.perf_counter() - begin) / sum(map(len, found))
+    for outcome in chain(*found):
+        outcome.seconds = seconds
+    return found
 
 
 def decide(scores: Array) -> Array:
