@@ -9,7 +9,6 @@ import contextlib
 import math
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from functools import partial
@@ -28,6 +27,7 @@ from pegasos.learners import task as tasks
 from pegasos.search.grid import Cell, make_groups
 from pegasos.search.settings import freeze
 from pegasos.search.units import (
+    Lazy,
     Outcome,
     Problem,
     Unit,
@@ -35,7 +35,6 @@ from pegasos.search.units import (
     base_values,
     make_rows,
     prepare,
-    resolve_kernel,
     run_together,
 )
 
@@ -53,29 +52,17 @@ class Schedule:
     """
 
     def __init__(
-        self,
-        cells: list[Cell],
-        problem: Problem,
-        memory: Any,
-        seed: int,
-        warm_path: bool = False,
-        source: str | None = None,
+        self, cells: list[Cell], problem: Problem, memory: Any, seed: int, warm_path: bool
     ) -> None:
         self._problem, self._seed, self._warm_path = problem, seed, warm_path
-        self._splits, self._shared = problem.splits, Shared()
         self.units, self.budget = self._ordered(make_groups(cells)), budget_bytes(memory)
-        self.source = self._choose_source() if source is None else source
-
-    def __reduce__(self) -> Any:
-        """Pickle without units: workers of a cluster get theirs task by task."""
-        given = (self._problem, self.budget, self._seed, self._warm_path, self.source)
-        return Schedule, ([], *given)
+        self.source = self._choose_source()
 
     # -- order and memory --------------------------------------------------------------------------
 
     def _ordered(self, groups: list[list[Cell]]) -> list[Unit]:
         """Return all units, with those of one measure, and of one kernel, next to each other."""
-        units = [Unit(cells, fold) for cells in groups for fold in range(len(self._splits))]
+        units = [Unit(cells, fold) for cells in groups for fold in range(len(self._problem.splits))]
         bases = _places(unit.base_key for unit in units)
         rows = _places(unit.rows_key for unit in units)
 
@@ -103,9 +90,8 @@ class Schedule:
 
     def describe(self, units: list[Unit]) -> str:
         """Describe the planned work in one line."""
-        fits, kernels = sum(len(unit.cells) for unit in units), {u.rows_key for u in units}
-        work = f"{fits} fits ({len(self._splits)} folds) in {len(units)} walks over {len(kernels)}"
-        return f"{work} sets of rows ({self.source}), budget {self.budget / 1e9:.1f} GB"
+        work = f"{sum(len(unit.cells) for unit in units)} fits in {len(units)} walks"
+        return f"{work}, rows {self.source}, budget {self.budget / 1e9:.1f} GB"
 
     # -- running -----------------------------------------------------------------------------------
 
@@ -123,17 +109,18 @@ class Schedule:
         """
         if not units:
             return True
-        self._shared.expect(key for unit in units for key in (unit.prepared_key, unit.rows_key))
-        self._shared.expect({unit.rows_key: unit.base_key for unit in units}.values())
-        on_the_fly = self.source == "on the fly"
+        on_the_fly, halt = self.source == "on the fly", threading.Event()
+        shared = dict[Any, Lazy]()
+        bundles = [(units, self._share(units, shared)) for units in self._bundles(units)]
         if self.source == "shared" and units[0].has_measure:
-            self._base(units[0], self._prepared(units[0])[0])  # with all threads
-        halt = threading.Event()
+            shared[units[0].base_key]()  # with all threads
+        del shared  # tasks keep what they need
         pool = ThreadPoolExecutor(1 if on_the_fly else _thread_count(n_jobs))
         running = {
-            pool.submit(self._work, bundle, on_training, halt): bundle
-            for bundle in self._bundles(units)
+            pool.submit(self._work, bundle, given, on_training, halt): bundle
+            for bundle, given in bundles
         }
+        del bundles
 
         def done_within(futures: list[Any], seconds: float) -> Any:
             timeout = None if seconds == math.inf else seconds
@@ -187,54 +174,55 @@ class Schedule:
             bundles.setdefault(key, []).append(unit)
         return list(bundles.values())
 
+    def _share(self, bundle: list[Unit], shared: dict[Any, Lazy]) -> list[tuple[Lazy, Lazy]]:
+        """Return the transformed rows of each unit and the rows of its kernel, made on first use.
+
+        Units with equal keys get equal objects, which are freed with the last unit.
+        """
+        found = []
+        for unit in bundle:
+            problem, parts = self._problem, unit.cells[0].parts
+            given = (parts, problem.X, problem.y, problem.splits[unit.fold][0])
+            prepared = shared.setdefault(unit.prepared_key, Lazy(prepare, *given))
+            base = None
+            if self.source == "shared" and unit.has_measure:
+                base = shared.setdefault(unit.base_key, Lazy(base_values, unit.kernel, prepared))
+            rows = shared.setdefault(unit.rows_key, Lazy(make_rows, unit, prepared, base))
+            found.append((prepared, rows))
+        return found
+
     def _work(
-        self, bundle: list[Unit], on_training: bool, halt: threading.Event
+        self,
+        bundle: list[Unit],
+        given: list[tuple[Lazy, Lazy]],
+        on_training: bool,
+        halt: threading.Event,
     ) -> list[list[Outcome]]:
         with interruptible(halt):
-            try:
-                distances = None
-                if len(bundle) > 1:  # compute the distances of a block once for all
-                    kernel: Any = bundle[0].kernel
-                    distances = SharedDistances(Pairs(kernel.measure, self._prepared(bundle[0])[0]))
-                return run_together([self._start(unit, distances, on_training) for unit in bundle])
-            finally:
-                for unit in bundle:
-                    self._shared.release(unit.prepared_key)
-                    self._shared.release(unit.rows_key)
+            distances = None
+            if len(bundle) > 1:  # compute the distances of a block once for all
+                kernel: Any = bundle[0].kernel
+                distances = SharedDistances(Pairs(kernel.measure, given[0][0]()[0]))
+            runs = [
+                self._start(unit, *own, distances, on_training)
+                for unit, own in zip(bundle, given, strict=True)
+            ]
+            return run_together(runs)
 
-    def _start(self, unit: Unit, distances: SharedDistances | None, on_training: bool) -> UnitRun:
+    def _start(
+        self, unit: Unit, prepared: Lazy, rows: Lazy, distances: Any, on_training: bool
+    ) -> UnitRun:
         """Return the run of a unit at its beginning."""
-        X, members = self._prepared(unit)
-        kernel = unit.learner.kernel
-        if unit.kernel is not None:
-            kernel = resolve_kernel(unit.kernel, X, members)
-        if isinstance(kernel, Kernel) and self.source == "on the fly":
-            rows: Any = KernelRows(kernel, X, distances)
+        X, members = prepared()
+        kernel = unit.resolve_kernel(X, members)
+        if self.source == "on the fly" and isinstance(kernel, Kernel):
+            found: Any = KernelRows(kernel, X, distances)
         else:
-            make = partial(self._make_rows, unit, kernel, X)
-            rows = self._shared.get(unit.rows_key, make)
-        task, classes = self._task(unit, X, members, kernel, rows)
-        train, test = self._splits[unit.fold]
+            found = rows()
+        task, classes = self._task(unit, X, members, kernel, found)
+        train, test = self._problem.splits[unit.fold]
         scored = np.concatenate([test, train]) if on_training else test
         return UnitRun(unit.cells, task, classes, scored, self._seed)
-
-    def _prepared(self, unit: Unit) -> tuple[Any, Array]:
-        """Return all rows as the learner sees them, and the indices of its training rows."""
-        problem, train = self._problem, self._splits[unit.fold][0]
-        make = partial(prepare, unit.cells[0].parts, problem.X, problem.y, train)
-        prepared: tuple[Any, Array] = self._shared.get(unit.prepared_key, make)
-        return prepared
-
-    def _base(self, unit: Unit, X: Any) -> Array:
-        assert unit.kernel is not None
-        return self._shared.get(unit.base_key, partial(base_values, unit.kernel, X))
-
-    def _make_rows(self, unit: Unit, kernel: Any, X: Any) -> Any:
-        shares = self.source == "shared" and unit.has_measure
-        try:
-            return make_rows(kernel, X, self._base(unit, X) if shares else None)
-        finally:
-            self._shared.release(unit.base_key)
 
     def _task(
         self, unit: Unit, X: Any, members: Array, kernel: Any, rows: Any
@@ -266,37 +254,6 @@ class Schedule:
         keeps, (rows, width) = unit.learner.declaration.keeps_coefficients, X.shape
         given = (rows, width, self._columns(unit), X.dtype.itemsize, self.budget, keeps)
         return plan_primal(sparse.issparse(X), *given)
-
-
-class Shared:
-    """Reference-counted values of units: made on first use, dropped after the last expected one."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._locks: dict[Any, threading.Lock] = {}
-        self._values: dict[Any, Any] = {}
-        self._uses: Counter[Any] = Counter()
-
-    def expect(self, keys: Iterable[Any]) -> None:
-        """Announce one use of each key."""
-        self._uses.update(keys)
-
-    def get(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return a value; make it if no unit has done so yet."""
-        with self._lock:
-            lock = self._locks.setdefault(key, threading.Lock())
-        with lock:
-            if key not in self._values:
-                self._values[key] = make()
-            return self._values[key]
-
-    def release(self, key: Any) -> None:
-        """End one use."""
-        with self._lock:
-            self._uses[key] -= 1
-            if self._uses[key] <= 0:
-                self._values.pop(key, None)
-                self._locks.pop(key, None)
 
 
 def _collect(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from dataclasses import dataclass, replace
 from itertools import chain, groupby
@@ -19,7 +20,7 @@ from pegasos.engine.kernels.standard import as_kernel
 from pegasos.engine.rows.features import MappedFeatures, MappedRows, explicit_rows
 from pegasos.engine.rows.sources import GramRows
 from pegasos.engine.walk.solvers import advance_together
-from pegasos.learners.task import Task, is_precomputed
+from pegasos.learners.task import PRECOMPUTED, Task, is_precomputed
 from pegasos.search.anatomy import Anatomy
 from pegasos.search.grid import Cell
 from pegasos.sklearn_private import safe_indexing
@@ -94,6 +95,14 @@ class Unit:
         self.base_key = ("base", own, None if kernel is None else kernel.measure)
         self.rows_key = ("rows", own, setting.kernel, numbers)
 
+    def resolve_kernel(self, X: Any, members: Array) -> Kernel | str | None:
+        """Return the kernel with its relative parameters resolved on the training rows alone."""
+        if self.kernel is None:
+            return PRECOMPUTED if is_precomputed(self.learner.kernel) else None
+        resolved = self.kernel.resolve(X[members])
+        resolved.check_range(X)
+        return resolved
+
 
 # -- rows of a fold --------------------------------------------------------------------------------
 
@@ -116,34 +125,49 @@ def prepare(parts: Anatomy, X: Any, y: Any, train: Array) -> tuple[Any, Array]:
     return X, members
 
 
-def resolve_kernel(kernel: Kernel, X: Any, members: Array) -> Kernel:
-    """Return a kernel with its relative parameters resolved on the training rows alone."""
-    resolved = kernel.resolve(X[members])
-    resolved.check_range(X)
-    return resolved
+class Lazy:
+    """Value of a function, called once by the thread that needs it first.
 
-
-def make_rows(kernel: Kernel | str | None, X: Any, base: Array | None) -> Any:
-    """Return rows over all of X, so that test rows are scored during training.
-
-    `base`, if given, holds the values of the kernel's measure.
+    Arguments may be lazy, too; they are freed after the call.
     """
+
+    def __init__(self, function: Any, *args: Any) -> None:
+        self._call: Any = (function, args)
+        self._lock, self._value = threading.Lock(), None
+
+    def __call__(self) -> Any:
+        """Return the value."""
+        with self._lock:
+            if self._call is not None:
+                function, args = self._call
+                self._value = function(*args)
+                self._call = None
+            return self._value
+
+
+def base_values(kernel: Kernel, prepared: Lazy) -> Array:
+    """Return the kernel's measure (distances or inner products) between all rows."""
+    assert kernel.measure is not None
+    return fill_gram(Pairs(kernel.measure, prepared()[0]), lambda tile: None)
+
+
+def make_rows(unit: Unit, prepared: Lazy, base: Lazy | None) -> Any:
+    """Return rows over all rows of X, so that test rows are scored during training.
+
+    `base`, if given, has the values of the kernel's measure.
+    """
+    X, members = prepared()
+    kernel = unit.resolve_kernel(X, members)
     if kernel is None:
         return MappedFeatures(X) if isinstance(X, MappedRows) else explicit_rows(X)
     if isinstance(kernel, str):
         return GramRows(X.toarray() if sparse.issparse(X) else X)
     if base is None:
         return GramRows(kernel.matrix(X, X), kernel, X)
-    K = base.copy()
+    K = base().copy()
     for start in range(0, len(K), 256):  # in blocks that stay in the CPU cache
         kernel.transform(K[start : start + 256])
     return GramRows(K, kernel, X)
-
-
-def base_values(kernel: Kernel, X: Any) -> Array:
-    """Return the kernel's measure (distances or inner products) between all rows."""
-    assert kernel.measure is not None
-    return fill_gram(Pairs(kernel.measure, X), lambda tile: None)
 
 
 # -- runs ------------------------------------------------------------------------------------------
