@@ -139,8 +139,6 @@ class OneVsAllClassifier(CallbackSupportMixin, ClassifierMixin, SharedParameters
         tags.input_tags.pairwise = is_precomputed(self.kernel)
         return tags
 
-    # -- defined by each learner -------------------------------------------------------------------
-
     def _learn(self, task: Task, saved: Any) -> None:
         """Fit the task, from the saved state of the last fit if there is one."""
         raise NotImplementedError
@@ -174,8 +172,6 @@ class OneVsAllClassifier(CallbackSupportMixin, ClassifierMixin, SharedParameters
 
     def _time_limit(self) -> AbstractContextManager[None]:
         return nullcontext()
-
-    # -- fitting -----------------------------------------------------------------------------------
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -281,8 +277,6 @@ class OneVsAllClassifier(CallbackSupportMixin, ClassifierMixin, SharedParameters
         self.checkpoints_, self._saved, self._mark = [], None, None
         self.calibration_, self.threshold_ = None, 0.0
 
-    # -- classes and predictors --------------------------------------------------------------------
-
     def has_pairs(self, classes: Any) -> bool:
         """Tell whether each pair of these classes has a predictor; two classes share one anyway."""
         return self.multiclass == ONE_VS_ONE and len(classes) > 2
@@ -302,8 +296,6 @@ class OneVsAllClassifier(CallbackSupportMixin, ClassifierMixin, SharedParameters
     def has_probabilities(self) -> bool:
         """Whether there are probabilities: scores are logits, or were calibrated."""
         return vars(self).get("calibration_") is not None
-
-    # -- predictions -------------------------------------------------------------------------------
 
     def predict(self, X: Any) -> Array:
         """Return the class of each row."""

@@ -106,8 +106,6 @@ class Pegasos(PartialFitClassifier, RegularizedClassifier):
     projection: bool = False
     average: bool | float = 0.5
 
-    # -- parameters --------------------------------------------------------------------------------
-
     def _check_parameters(self) -> None:
         super()._check_parameters()
         one_of("draws", self.draws, ("shared", "independent"))
@@ -159,8 +157,6 @@ class Pegasos(PartialFitClassifier, RegularizedClassifier):
     def _planned_stop(self, m: int) -> int:
         name, count = self._stop
         return count if name == "n_iter" else math.ceil(count * m / self.batch_size)
-
-    # -- the run -----------------------------------------------------------------------------------
 
     def _learn(self, task: Task, saved: Any) -> None:
         start = 0 if saved is None else saved[0]["step"]

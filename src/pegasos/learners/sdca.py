@@ -124,8 +124,6 @@ class SDCA(RegularizedClassifier):
     max_time: float | None = None
     multiclass: str = ONE_VS_REST
 
-    # -- parameters --------------------------------------------------------------------------------
-
     def _check_parameters(self) -> None:
         super()._check_parameters()
         positive("tol", self.tol)
@@ -148,8 +146,6 @@ class SDCA(RegularizedClassifier):
         if self.max_time is None:
             return nullcontext()
         return deadline(positive("max_time", self.max_time))
-
-    # -- solvers -----------------------------------------------------------------------------------
 
     def _solver(
         self, task: Task, lams: Array, seed: int, certified: bool
@@ -196,8 +192,6 @@ class SDCA(RegularizedClassifier):
         if self.has_pairs(task.columns):
             solver.last = stops[-1]  # type: ignore[union-attr]
         return [solver]
-
-    # -- the fit -----------------------------------------------------------------------------------
 
     def _learn(self, task: Task, saved: Any) -> None:
         certified, lams = has_certificate(task.kernel, task.X), np.array([self.lam_])

@@ -156,9 +156,6 @@ def _check_diagonal(diagonal: Array, dtype: Any) -> None:
         )
 
 
-# -- classes and weights ---------------------------------------------------------------------------
-
-
 def encode_classes(y: Array) -> tuple[Array, Array]:
     """Return the sorted class labels and the code of each row; refuse a single class."""
     check_classification_targets(y)
@@ -227,9 +224,6 @@ def class_weights(class_weight: Any, classes: Array, sums: Array) -> Array:
             "all weights are zero: nothing would be learned. Check sample_weight and class_weight."
         )
     return each
-
-
-# -- parameters ------------------------------------------------------------------------------------
 
 
 def intercept_of(learner: Any) -> Intercept:

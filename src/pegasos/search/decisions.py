@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -50,14 +51,11 @@ def scale_warning(folds: Iterable[Array]) -> ScaleWarning | None:
     spreads = [float(np.std(scores, axis=0).max()) for scores in folds if len(scores) >= LEAST_ROWS]
     if not spreads or max(spreads) <= SPREAD * min(spreads):
         return None
-    times = "and are all the same"
-    if min(spreads) > 0:
-        times = f"{max(spreads) / min(spreads):.0f} times as far as"
-    fact = f"scores have no common scale, in one fold they spread {times} in another"
-    return ScaleWarning(f"{fact}: trust neither probabilities nor a threshold here")
-
-
-# -- calibration -----------------------------------------------------------------------------------
+    ratio = f"{max(spreads) / min(spreads):.0f}" if min(spreads) > 0 else "infinitely many"
+    return ScaleWarning(
+        f"scores have no common scale, in one fold they spread {ratio} times as far as in another: "
+        "trust neither probabilities nor a threshold here"
+    )
 
 
 @dataclass(frozen=True)
@@ -95,18 +93,13 @@ def choose_calibration(
     for kind in (SIGMOID, ISOTONIC) if many else (SIGMOID,):
         found[kind] = cross_fitted(kind, scores, codes, pairs)
     classes, truth = np.arange(len(counts)), np.eye(len(counts))[codes]
-    brier, losses = Metric("brier"), dict[str, Array]()
-    briers = dict[str, float]()
-    for kind, p in found.items():
-        briers[kind] = brier.value(answers(classes, codes, codes, None, p))
-        losses[kind] = np.square(p - truth).sum(axis=1)
+    outputs = {kind: answers(classes, codes, codes, None, p) for kind, p in found.items()}
+    briers = {kind: Metric("brier").value(each) for kind, each in outputs.items()}
+    losses = {kind: np.square(p - truth).sum(axis=1) for kind, p in found.items()}
     least = losses[min(briers, key=lambda kind: briers[kind])]
-
-    def is_as_good(kind: str) -> bool:
-        behind = losses[kind] - least
-        return bool(behind.mean() <= behind.std() / np.sqrt(len(codes)))
-
-    best = next(kind for kind in found if is_as_good(kind))
+    behind = {kind: loss - least for kind, loss in losses.items()}
+    noise = {kind: each.std() / np.sqrt(len(codes)) for kind, each in behind.items()}
+    best = next(kind for kind in found if behind[kind].mean() <= noise[kind])
     calibration = None if best == OWN else fit_calibration(best, scores, codes, pairs)
     return Calibrated(calibration, best, briers, found[best])
 
@@ -200,9 +193,6 @@ def expected_calibration_error(bins: list[tuple[float, float, int]]) -> float:
     return sum(rows * abs(p - share) for p, share, rows in bins) / total
 
 
-# -- threshold -------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Aim:
     """Aim of a threshold: a metric to optimize, or a minimum of "precision" or "recall" (`wish`).
@@ -224,14 +214,11 @@ class Aim:
         name, sign, value = text.partition("=")
         if name in AIMS and not sign:
             return cls(Metric(name))
-        try:
-            least = float(value)
-        except ValueError:
-            least = 0.0
-        if name not in WISHES or not 0 < least <= 1:
-            known = f"{', '.join(AIMS)}, precision=0.9 or recall=0.8"
-            raise ValueError(f"a threshold is chosen for {known}, got {text!r}.")
-        return cls(wish=name, least=least)
+        with contextlib.suppress(ValueError):
+            if name in WISHES and 0 < float(value) <= 1:
+                return cls(wish=name, least=float(value))
+        known = f"{', '.join(AIMS)}, precision=0.9 or recall=0.8"
+        raise ValueError(f"a threshold is chosen for {known}, got {text!r}.")
 
     def __str__(self) -> str:
         if self.metric is None or self.wish is not None:
@@ -288,16 +275,18 @@ def choose_threshold(aim: Aim, scores: Array, positive: Array) -> Threshold:
         raise ValueError(
             f"no threshold gives {aim.wish} {aim.least:g} here; the most is {most:.3g}."
         )
-    drawn = []
-    for weights in resamples(len(scores)):
-        again = Rates.of(scores, positive, weights)
-        place = _best(aim, again)
-        drawn += [] if place is None else [again.thresholds[place]]
+    again = (Rates.of(scores, positive, weights) for weights in resamples(len(scores)))
+    drawn = [each.thresholds[place] for each in again if (place := _best(aim, each)) is not None]
     low, high = np.quantile(drawn, [0.025, 0.975]) if drawn else (np.nan, np.nan)
-    precision, recall = float(np.nan_to_num(rates.precision[best])), float(rates.recall[best])
-    share = float((rates.hits[best] + rates.alarms[best]) / (rates.positives + rates.negatives))
-    interval = float(low), float(high), str(aim)
-    return Threshold(float(rates.thresholds[best]), *interval, precision, recall, share)
+    return Threshold(
+        value=float(rates.thresholds[best]),
+        low=float(low),
+        high=float(high),
+        aim=str(aim),
+        precision=float(np.nan_to_num(rates.precision[best])),
+        recall=float(rates.recall[best]),
+        share=float((rates.hits[best] + rates.alarms[best]) / len(scores)),
+    )
 
 
 def _best(aim: Aim, rates: Rates) -> int | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pegasos.engine.kernels.base import plain
 from pegasos.metrics import Answers, Metric, baseline_answers
 
 Array = np.ndarray[Any, Any]
@@ -121,19 +122,16 @@ def measured(metric: Metric, found: Answers, counts: Array | None = None) -> Fig
     """
     counts = np.bincount(found.truth, minlength=len(found.classes)) if counts is None else counts
     constant, baseline_class = baseline_answers(metric, found, counts)
-    rounds = (
-        (metric.value(found, each), metric.value(constant, each)) for each in resamples(len(found))
-    )
-    draws = np.array(list(rounds)).reshape(-1, 2)
+    both = found, constant
+    draws = np.array([[metric.value(of, k) for of in both] for k in resamples(len(found))])
     draws = draws[np.isfinite(draws).all(axis=1)]
-    value, baseline = metric.value(found), metric.value(constant)
+    value, baseline = (metric.value(of) for of in both)
     low, high = np.quantile(draws[:, 0], [0.025, 0.975]) if len(draws) else (math.nan, math.nan)
     noise = np.std(draws[:, 1] - draws[:, 0]) if len(draws) else math.inf
     better = bool((1 if metric.kind.least else -1) * (baseline - value) > CLEARLY * noise)
-    baseline_class = (
-        baseline_class.item() if isinstance(baseline_class, np.generic) else baseline_class
+    return Figure(
+        len(found), value, float(low), float(high), baseline, plain(baseline_class), better
     )
-    return Figure(len(found), value, float(low), float(high), baseline, baseline_class, better)
 
 
 def resamples(rows: int, rounds: int | None = None) -> Iterator[Array]:

@@ -112,8 +112,6 @@ class Evaluation:
         if self._store is not None:
             self._store.close()
 
-    # -- evaluating --------------------------------------------------------------------------------
-
     def run(self, cells: list[Cell], until: float | None = None) -> bool:
         """Evaluate cells, with the same C on fewer rows; return False if time ran out."""
         search, fewer = self._search, [cell.for_fewer_rows(self._times) for cell in cells]
@@ -173,8 +171,6 @@ class Evaluation:
         params = check_method_params(problem.X, params=self._score_params, indices=rows)
         return self._scorers(answers, safe_indexing(problem.X, rows), truth, **params)
 
-    # -- the store ---------------------------------------------------------------------------------
-
     def _key(self, cell: Cell) -> str:
         search = self._search
         asked = {"scoring": thaw(freeze(search.scoring)), "training": search.return_train_score}
@@ -193,8 +189,6 @@ class Evaluation:
                 raise ValueError("the stored arrays belong to other rows")
         self._results[cell.number][fold] = found
         return True
-
-    # -- reading -----------------------------------------------------------------------------------
 
     def complete(self) -> Array:
         """Tell which cells have results for all folds."""

@@ -68,9 +68,8 @@ class CellSearch(Connected, GridSearchCV):
                 self.advice_ = advise(cells, folds, self.best_index_)
                 for advice in self.advice_:
                     warn_user(SweepWarning(advice))
-        named = [(cell.learner, cell.learner.declaration.tolerance) for cell in cells]
-        most = np.array([np.inf if name is None else getattr(of, name) for of, name in named])
-        if late := int((gaps > most[:, None]).any(axis=1).sum()):
+        tolerances = np.array([getattr(cell.learner, "tol", np.inf) for cell in cells])
+        if late := int((gaps > tolerances[:, None]).any(axis=1).sum()):
             warn_user(CellsNotConverged(late, len(cells)))
 
     def _best_index(self, metric: Any) -> int:
@@ -123,8 +122,6 @@ class FinishedSearch(CellSearch):
         tested = (labels >= 0).all(axis=0)
         return bootstrap_choice(labels[:, tested] != self._truth[tested], rounds=rounds)
 
-    # -- out-of-fold predictions -------------------------------------------------------------------
-
     def _predictor_scores(self, cell: int) -> tuple[Array, Array]:
         """Return the tested rows, and the predictor scores of one of the best cells for them."""
         check_is_fitted(self, "cv_results_")
@@ -140,20 +137,10 @@ class FinishedSearch(CellSearch):
         return rows, scores[last]
 
     def out_of_fold_scores(self, cell: int) -> Array:
-        """Return out-of-fold decision values of one of the best cells.
+        """Return out-of-fold decision values (rows x columns) of one of the best cells.
 
-        Only the best ten cells of each walk keep scores. They cannot be joined if the training
-        parts have different classes.
-
-        Parameters
-        ----------
-        cell : int
-            Number of the cell.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_columns)
-            Decision values; nan where a row was never tested.
+        Only the best ten cells of each walk keep scores, and they cannot be joined if the training
+        parts have different classes. Rows that were never tested have nan.
         """
         tested, scores = self._predictor_scores(cell)
         values = np.asarray(self.cells_[cell].learner.decision_values(scores))
@@ -164,21 +151,9 @@ class FinishedSearch(CellSearch):
     def out_of_fold_answers(self, cell: int, probable: bool = True) -> Answers:
         """Return labels, scores and probabilities of a cell for the rows it was tested on.
 
-        Each is by a model that was not trained on the row. Only leading cells have scores.
-        Probabilities of the choice are those of `calibrate()` once that was called; else a cell's
-        own, or those of sigmoids that are each fitted to other rows of the same fold.
-
-        Parameters
-        ----------
-        cell : int
-            Number of the cell.
-        probable : bool, default=True
-            Whether to compute probabilities.
-
-        Returns
-        -------
-        Answers
-            Predictions and true classes.
+        Only the best cells have scores. Probabilities (if `probable`) of the choice are those of
+        `calibrate()` once that was called; else a cell's own, or those of sigmoids that are each
+        fitted to other rows of the same fold.
         """
         check_is_fitted(self, "cv_results_")
         tested, scores, p = np.flatnonzero(self.labels_[cell] >= 0), None, None
@@ -229,8 +204,6 @@ class FinishedSearch(CellSearch):
                 f"{wanted.name} is unknown."
             )
         return measured(wanted.settled(self._classes[self._truth]), found)
-
-    # -- decisions ---------------------------------------------------------------------------------
 
     def calibrate(self) -> Calibrated:
         """Calibrate `best_estimator_`, so that it has `predict_proba` whatever its loss.
@@ -292,18 +265,7 @@ class FinishedSearch(CellSearch):
             warn_user(self.scale_warning_)
 
     def positive_class(self, aim: Aim | None = None) -> Any:
-        """Return the positive class.
-
-        Parameters
-        ----------
-        aim : Aim, optional
-            Aim of a threshold.
-
-        Returns
-        -------
-        object
-            The class of the aim's metric, of `scoring`, or the rarer of two; None of more.
-        """
+        """Return the class of the aim's metric, of `scoring`, or the rarer of two; else None."""
         for metric in (None if aim is None else aim.metric, self.metric_):
             if metric is not None and metric.positive is not None:
                 return metric.positive

@@ -58,8 +58,6 @@ class Schedule:
         self.units, self.budget = self._ordered(make_groups(cells)), budget_bytes(memory)
         self.source = self._choose_source()
 
-    # -- order and memory --------------------------------------------------------------------------
-
     def _ordered(self, groups: list[list[Cell]]) -> list[Unit]:
         """Return all units, with those of one measure, and of one kernel, next to each other."""
         units = [Unit(cells, fold) for cells in groups for fold in range(len(self._problem.splits))]
@@ -92,8 +90,6 @@ class Schedule:
         """Describe the planned work in one line."""
         work = f"{sum(len(unit.cells) for unit in units)} fits in {len(units)} walks"
         return f"{work}, rows {self.source}, budget {self.budget / 1e9:.1f} GB"
-
-    # -- running -----------------------------------------------------------------------------------
 
     def run(
         self,

@@ -11,9 +11,8 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
-from sklearn.utils.multiclass import check_classification_targets
 
-from pegasos.learners.task import draw_seed
+from pegasos.learners.task import draw_seed, encode_classes
 from pegasos.metrics import Metric
 from pegasos.search.evaluation import Evaluation
 from pegasos.search.finished import FinishedSearch
@@ -28,15 +27,12 @@ Array = np.ndarray[Any, Any]
 class OutOfTime(TimeoutError):  # noqa: N818 - it describes an event
     """Time ran out before any cell was complete."""
 
-    def __init__(self, seconds: float | None) -> None:
-        super().__init__(seconds)
-        self.seconds = seconds
-
-    def __str__(self) -> str:
-        return (
-            f"no cell was complete within max_time={self.seconds:g} seconds: raise it, or make the "
-            "grid smaller."
+    def __init__(self, seconds: float) -> None:
+        super().__init__(
+            f"no cell was complete within max_time={seconds:g} seconds: raise it, or make the grid "
+            "smaller."
         )
+        self.seconds = seconds
 
 
 @dataclass(eq=False, repr=False)
@@ -162,7 +158,7 @@ class SweepCV(FinishedSearch):
                 "SweepCV requires y to be passed, but the target y is None: it compares "
                 "classifiers."
             )
-        check_classification_targets(y)
+        classes, codes = encode_classes(np.asarray(y))
         routed = self._get_routed_params_for_fit(check_method_params(X, params=params))
         weights = _sample_weight(routed.estimator.fit)
         self._checked_cv_orig = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
@@ -172,14 +168,8 @@ class SweepCV(FinishedSearch):
         self.metric_ = scorers.settled(y) if isinstance(scorers, Metric) else None
         scorers = self.metric_ or scorers
         self.seed_ = self._fix_seed(cells)
-        classes, codes = np.unique(np.asarray(y), return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(
-                f"y has one class only ({classes[0]!r}); a classifier needs examples of at least "
-                "two classes."
-            )
         X = X if hasattr(X, "shape") else np.asarray(X)
-        problem = Problem(X, y, classes, codes.reshape(-1), weights, splits)
+        problem = Problem(X, y, classes, codes, weights, splits)
         evaluation = self._search(cells, problem, (scorers, routed.scorer.score))
         self.time_ = time.perf_counter() - begin
         self._choose(evaluation, metric)
@@ -209,7 +199,7 @@ class SweepCV(FinishedSearch):
     def _choose(self, evaluation: Evaluation, metric: Any) -> None:
         cells, complete, problem = evaluation.cells, evaluation.complete(), evaluation.problem
         if not complete.any():
-            raise OutOfTime(self.max_time)
+            raise OutOfTime(self.max_time or 0.0)
         self.n_splits_, self.labels_ = evaluation.folds, evaluation.labels()
         self._scores, self._complete = evaluation.scores(), complete
         self._classes, self._truth, self._cut = problem.classes, problem.codes, 0.0

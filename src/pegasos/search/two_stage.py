@@ -112,8 +112,6 @@ class TwoStageSearchCV(SweepCV):
     variants: Sequence[dict[str, Any]] = ()
     exhaustive: bool = False
 
-    # -- stages ------------------------------------------------------------------------------------
-
     def _search(self, cells: list[Cell], problem: Problem, scoring: tuple[Any, Any]) -> Evaluation:
         self._started, self.completed_, self.decided_by_ = time.monotonic(), True, "folds"
         codes, self._first, self._grid = problem.codes, None, cells
@@ -222,8 +220,6 @@ class TwoStageSearchCV(SweepCV):
             if gain.mean() <= standard_error(gain):
                 return
 
-    # -- the choice --------------------------------------------------------------------------------
-
     def _choose(self, evaluation: Evaluation, metric: Any) -> None:
         super()._choose(evaluation, metric)
         first, count = self._first, len(evaluation.cells)
@@ -262,9 +258,6 @@ class TwoStageSearchCV(SweepCV):
 def _best(scores: Array) -> int:
     """Return the cell with the best mean over folds."""
     return int(np.nanargmax(scores.mean(axis=1)))
-
-
-# -- fits within a time limit ----------------------------------------------------------------------
 
 
 def fit_in_time(

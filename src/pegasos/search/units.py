@@ -104,9 +104,6 @@ class Unit:
         return resolved
 
 
-# -- rows of a fold --------------------------------------------------------------------------------
-
-
 def prepare(parts: Anatomy, X: Any, y: Any, train: Array) -> tuple[Any, Array]:
     """Fit the steps before the learner to the training rows, and transform all rows.
 
@@ -168,9 +165,6 @@ def make_rows(unit: Unit, prepared: Lazy, base: Lazy | None) -> Any:
     for start in range(0, len(K), 256):  # in blocks that stay in the CPU cache
         kernel.transform(K[start : start + 256])
     return GramRows(K, kernel, X)
-
-
-# -- runs ------------------------------------------------------------------------------------------
 
 
 @dataclass
