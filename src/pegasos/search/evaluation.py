@@ -115,8 +115,8 @@ class Evaluation:
     def run(self, cells: list[Cell], until: float | None = None) -> bool:
         """Evaluate cells, with the same C on fewer rows; return False if time ran out."""
         search, fewer = self._search, [cell.for_fewer_rows(self._times) for cell in cells]
-        given = (search.memory, search.seed_, search.warm_path)
-        schedule = Schedule(fewer, self._trained, *given)
+        options = (search.memory, search.return_train_score, search.warm_path)
+        schedule = Schedule(fewer, self._trained, search.seed_, *options)
         search.plan_ = schedule.source
         units = [
             Unit(missing, unit.fold)
@@ -124,10 +124,9 @@ class Evaluation:
             if (missing := [cell for cell in unit.cells if not self._restore(cell, unit.fold)])
         ]
         self._progress.expect(sum(len(unit.cells) for unit in units), schedule.describe(units))
-        on_training = search.return_train_score
         if search.client is not None:
-            return schedule.run_on_cluster(search.client, units, self._add, on_training, until)
-        return schedule.run(units, self._add, search.n_jobs, on_training, until)
+            return schedule.run_on_cluster(units, self._add, search.client, until)
+        return schedule.run(units, self._add, search.n_jobs, until)
 
     def _add(self, unit: Unit, outcomes: list[Outcome]) -> None:
         """Score every cell of a finished unit, and keep the results."""

@@ -40,6 +40,8 @@ from pegasos.search.units import (
 
 Array = np.ndarray[Any, Any]
 
+#: Function that takes the outcomes of a finished unit.
+Done = Callable[[Unit, list[Outcome]], None]
 #: Attempts at a task whose worker of a cluster was lost.
 RETRIES = 3
 
@@ -52,9 +54,16 @@ class Schedule:
     """
 
     def __init__(
-        self, cells: list[Cell], problem: Problem, memory: Any, seed: int, warm_path: bool
+        self,
+        cells: list[Cell],
+        problem: Problem,
+        seed: int,
+        memory: Any,
+        on_training: bool,
+        warm_path: bool,
     ) -> None:
-        self._problem, self._seed, self._warm_path = problem, seed, warm_path
+        self._problem, self._seed = problem, seed
+        self._on_training, self._warm_path = on_training, warm_path
         self.units, self.budget = self._ordered(make_groups(cells)), budget_bytes(memory)
         self.source = self._choose_source()
 
@@ -92,12 +101,7 @@ class Schedule:
         return f"{work}, rows {self.source}, budget {self.budget / 1e9:.1f} GB"
 
     def run(
-        self,
-        units: list[Unit],
-        on_done: Callable[[Unit, list[Outcome]], None],
-        n_jobs: int | None,
-        on_training: bool,
-        until: float | None,
+        self, units: list[Unit], on_done: Done, n_jobs: int | None, until: float | None
     ) -> bool:
         """Run units on threads, each with one BLAS thread; return False if time ran out.
 
@@ -113,8 +117,7 @@ class Schedule:
         del shared  # tasks keep what they need
         pool = ThreadPoolExecutor(1 if on_the_fly else _thread_count(n_jobs))
         running = {
-            pool.submit(self._work, bundle, given, on_training, halt): bundle
-            for bundle, given in bundles
+            pool.submit(self._work, bundle, given, halt): bundle for bundle, given in bundles
         }
         del bundles
 
@@ -130,12 +133,7 @@ class Schedule:
             pool.shutdown(wait=True, cancel_futures=True)
 
     def run_on_cluster(
-        self,
-        client: Any,
-        units: list[Unit],
-        on_done: Callable[[Unit, list[Outcome]], None],
-        on_training: bool,
-        until: float | None,
+        self, units: list[Unit], on_done: Done, client: Any, until: float | None
     ) -> bool:
         """Run units on the workers of a distributed.Client; return False if time ran out.
 
@@ -149,7 +147,7 @@ class Schedule:
         sent = client.scatter(self, broadcast=True, hash=False)
         options = {"pure": False, "retries": RETRIES}
         running = {
-            client.submit(_run_units, sent, bundle, on_training, **options): bundle
+            client.submit(_run_units, sent, bundle, **options): bundle
             for bundle in self._bundles(units)
         }
         with guarded(client, list(running)):
@@ -188,26 +186,17 @@ class Schedule:
         return found
 
     def _work(
-        self,
-        bundle: list[Unit],
-        given: list[tuple[Lazy, Lazy]],
-        on_training: bool,
-        halt: threading.Event,
+        self, bundle: list[Unit], given: list[tuple[Lazy, Lazy]], halt: threading.Event
     ) -> list[list[Outcome]]:
         with interruptible(halt):
             distances = None
             if len(bundle) > 1:  # compute the distances of a block once for all
                 kernel: Any = bundle[0].kernel
                 distances = SharedDistances(Pairs(kernel.measure, given[0][0]()[0]))
-            runs = [
-                self._start(unit, *own, distances, on_training)
-                for unit, own in zip(bundle, given, strict=True)
-            ]
-            return run_together(runs)
+            both = zip(bundle, given, strict=True)
+            return run_together([self._start(unit, *own, distances) for unit, own in both])
 
-    def _start(
-        self, unit: Unit, prepared: Lazy, rows: Lazy, distances: Any, on_training: bool
-    ) -> UnitRun:
+    def _start(self, unit: Unit, prepared: Lazy, rows: Lazy, distances: Any) -> UnitRun:
         """Return the run of a unit at its beginning."""
         X, members = prepared()
         kernel = unit.resolve_kernel(X, members)
@@ -217,7 +206,7 @@ class Schedule:
             found = rows()
         task, classes = self._task(unit, X, members, kernel, found)
         train, test = self._problem.splits[unit.fold]
-        scored = np.concatenate([test, train]) if on_training else test
+        scored = np.concatenate([test, train]) if self._on_training else test
         return UnitRun(unit.cells, task, classes, scored, self._seed)
 
     def _task(
@@ -255,7 +244,7 @@ class Schedule:
 def _collect(
     running: dict[Any, list[Unit]],
     done_within: Callable[[list[Any], float], Any],
-    on_done: Callable[[Unit, list[Outcome]], None],
+    on_done: Done,
     until: float | None,
 ) -> bool:
     """Pass on the outcomes of tasks as they end; return False if time ran out."""
@@ -269,10 +258,10 @@ def _collect(
     return True
 
 
-def _run_units(schedule: Schedule, units: list[Unit], on_training: bool) -> list[list[Outcome]]:
+def _run_units(schedule: Schedule, units: list[Unit]) -> list[list[Outcome]]:
     """Run one bundle of units on a worker, and return their outcomes in order."""
     found = list[list[Outcome]]()
-    schedule.run(units, lambda _, outcomes: found.append(outcomes), 1, on_training, None)
+    schedule.run(units, lambda _, outcomes: found.append(outcomes), 1, None)
     return found
 
 
