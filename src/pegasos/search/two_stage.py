@@ -268,21 +268,20 @@ def fit_in_time(
     With a limit it is fitted to 400 rows first, in any case, then to more; the last fit that ends
     in time is returned, with its number of rows.
     """
-    size = len(codes) if until is None or len(codes) < 2 * FIRST_ROWS else FIRST_ROWS
-    model, known = None, 0
-    while known < len(codes):
-        rows = stratified(codes, size)
-        given = check_method_params(X, params=params, indices=rows)
-        try:
+    model, known, size = None, 0, FIRST_ROWS
+    try:
+        while until is not None and 2 * size <= len(codes):
+            rows = stratified(codes, size)
+            given = check_method_params(X, params=params, indices=rows)
+            part = safe_indexing(X, rows), safe_indexing(y, rows)
             with limited(until if known else None):
-                model = clone(estimator).fit(
-                    safe_indexing(X, rows), safe_indexing(y, rows), **given
-                )
-        except Interrupted:
-            if not known:
-                raise
-            break
-        known, size = size, GROWTH * size if 2 * GROWTH * size <= len(codes) else len(codes)
+                model, known = clone(estimator).fit(*part, **given), size
+            size *= GROWTH
+        with limited(until if known else None):
+            return clone(estimator).fit(X, y, **params), len(codes)
+    except Interrupted:
+        if not known:
+            raise
     return model, known
 
 
