@@ -101,11 +101,7 @@ def solve(learner: SDCA, blocks: Passes, chains: Chains) -> tuple[str, list[list
     The predictors of a chain differ in λ only, and each starts from the one before.
     """
     if learner.multiclass != ONE_VS_REST:
-        raise ValueError(
-            f"multiclass={learner.multiclass!r} needs all rows in memory: in passes over the rows "
-            "there is one-vs-rest only. Use scikit-learn's OneVsOneClassifier, or Nystroem "
-            "features of a sample of the rows."
-        )
+        raise ValueError("in passes over rows there is one-vs-rest only: use Nystroem features.")
     hinge, intercept = learner._loss.linear_dual, intercept_of(learner)
     given = (intercept, float(learner.tol), int(learner.max_epochs))
     if blocks.width <= MOST_FEATURES and hinge:
@@ -114,9 +110,8 @@ def solve(learner: SDCA, blocks: Passes, chains: Chains) -> tuple[str, list[list
         return "Newton's method", solve_in_passes(blocks, hinge, chains, *given)
     if intercept is Intercept.FREE:
         raise ValueError(
-            f"fit_intercept='free' with {blocks.width:,} features: in passes there is a way for at "
-            f"most {MOST_FEATURES:,}. Use fit_intercept=True (a regularized constant), or center "
-            "the features."
+            f"fit_intercept='free' needs at most {MOST_FEATURES:,} features in passes over rows, "
+            f"not {blocks.width:,}. Use fit_intercept=True, or center the features."
         )
     if hinge:
         return "cutting planes", solve_by_cuts(blocks, chains, *given)

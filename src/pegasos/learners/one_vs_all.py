@@ -65,20 +65,12 @@ _SCORED_AT_ONCE = 1 << 22
 
 @dataclass(eq=False)
 class NotFinite(ValueError):  # noqa: N818 - it names the state of the scores
-    """Scores of some rows are not finite, although the rows are.
+    """Scores of some rows are not finite, although the rows are."""
 
-    Attributes
-    ----------
-    rows : ndarray
-        Positions of these rows.
-    square : float
-        Squared length of the first of them.
-    reach : float or None
-        Largest squared length of a training row, if it is known.
-    """
-
+    #: Positions of these rows, and the squared length of the first of them.
     rows: Array
     square: float
+    #: Largest squared length of a training row, if it is known.
     reach: float | None
 
     @property
@@ -88,10 +80,12 @@ class NotFinite(ValueError):  # noqa: N818 - it names the state of the scores
 
     def __str__(self) -> str:
         others = f", nor have {len(self.rows) - 1} others" if len(self.rows) > 1 else ""
-        long, damaged = "it is larger than any row in training", "what was learned is damaged"
+        reason = "the model is damaged"
+        if self.far_away:
+            reason = "it is larger than any row in training"
         return (
-            f"row {self.rows[0]} has no finite score{others}: {long if self.far_away else damaged}."
-            " Check the numbers in this row, or scale as in training."
+            f"row {self.rows[0]} has no finite score{others}: {reason}. Check the numbers in this "
+            "row, or scale as in training."
         )
 
 
@@ -99,10 +93,7 @@ def gives_probabilities(estimator: Any) -> bool:
     """Tell whether an estimator has probabilities, or raise AttributeError (for `available_if`)."""
     if not estimator.has_probabilities:
         names, kind = " or ".join(map(repr, PROBABILISTIC)), type(estimator).__name__
-        raise AttributeError(
-            f"predict_proba exists only for loss={names}, or after SweepCV.calibrate(); {kind} has "
-            "neither."
-        )
+        raise AttributeError(f"predict_proba of {kind} needs loss={names}, or SweepCV.calibrate().")
     return True
 
 
@@ -210,10 +201,7 @@ class OneVsAllClassifier(CallbackSupportMixin, ClassifierMixin, SharedParameters
         if not self._goes_on:
             self._saved, self._mark = None, mark
         elif mark != self._mark:
-            raise ValueError(
-                "warm_start goes on with the same rows and classes; refit with warm_start=False "
-                "for other data."
-            )
+            raise ValueError("warm_start goes on with the same rows and classes; set it to False.")
         self.classes_ = classes
         takes_steps = self.declaration.tolerance is None
         if self.kernel is None and takes_steps and not isinstance(X, MappedRows):
@@ -249,10 +237,7 @@ class OneVsAllClassifier(CallbackSupportMixin, ClassifierMixin, SharedParameters
         self._m, self._constant, self._reach = task.m, task.constant, _largest_square(task)
         vectors = np.stack([stage[0] for stage in stages])
         if not np.isfinite(vectors).all():
-            raise ValueError(
-                "the fitted coefficients are not finite: the numbers in X are too large for their "
-                "dtype. Scale X (for example StandardScaler), use float64, or a larger lam."
-            )
+            raise ValueError("the fitted coefficients are not finite: scale X, or use float64.")
         bias = np.stack([stage[1] for stage in stages]).astype(task.X.dtype)
         self.intercept_ = bias[-1]
         for stale in _VECTORS:
@@ -319,10 +304,7 @@ class OneVsAllClassifier(CallbackSupportMixin, ClassifierMixin, SharedParameters
         """Return the scores at each of `checkpoints`, equal to those of fits that end there."""
         check_is_fitted(self)
         if not self.checkpoints_:
-            raise ValueError(
-                "there are no stages: they are kept at `checkpoints`, which was not given when "
-                "this model was fitted."
-            )
+            raise ValueError("there are no stages: fit with `checkpoints`.")
         X, vectors = self._read_new(X), np.concatenate(self._stage_vectors)
         scores = self._scores(X, vectors, self._stage_bias.reshape(-1))
         parts = np.split(scores, len(self._stage_bias), axis=1)
@@ -381,10 +363,7 @@ class OneVsAllClassifier(CallbackSupportMixin, ClassifierMixin, SharedParameters
         if not isinstance(X, MappedRows):
             return validate_data(self, X, **ROWS, reset=False)
         if X.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"X has {X.shape[1]} features, but {type(self).__name__} was fitted to "
-                f"{self.n_features_in_}."
-            )
+            raise ValueError(f"X has {X.shape[1]} features instead of {self.n_features_in_}.")
         return X if self.kernel is None else np.asarray(X)
 
     @property

@@ -85,12 +85,10 @@ class SharedParameters(BaseEstimator):
 
     def __new__(cls, *args: Any, **params: Any) -> Self:
         """Refuse parameters of scikit-learn's classifiers that have another name here."""
-        foreign = _FOREIGN_NAMES.keys() - cls._get_param_names()
+        own, foreign = cls._get_param_names(), _FOREIGN_NAMES
         for name in params:
-            if name in foreign:
-                raise TypeError(
-                    f"{cls.__name__} has no parameter {name!r}: {_FOREIGN_NAMES[name]}."
-                )
+            if name in foreign and name not in own:
+                raise TypeError(f"{cls.__name__} has no parameter {name!r}: {foreign[name]}.")
         return super().__new__(cls)
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:

@@ -20,10 +20,7 @@ _PARTS = "parts of the rows"
 
 def _is_linear(estimator: Any) -> bool:
     if estimator.kernel is not None:
-        raise AttributeError(
-            "partial_fit exists only for kernel=None: a kernel predictor needs all training rows "
-            "at once."
-        )
+        raise AttributeError("partial_fit exists only for kernel=None.")
     return True
 
 
@@ -69,21 +66,13 @@ class PartialFitClassifier(OneVsAllClassifier):
         X, y = validate_data(self, X, y, **ROWS, reset=first)
         if first:
             if classes is None:
-                raise ValueError(
-                    "the first call of partial_fit needs `classes`: all classes that will ever "
-                    "come."
-                )
+                raise ValueError("the first call of partial_fit needs `classes`: all of them.")
             self.classes_, _ = encode_classes(np.asarray(classes))
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise ValueError(
-                f"`classes` is not what the first call of partial_fit gave ({self.classes_!r})."
-            )
+            raise ValueError(f"`classes` differs from that of the first call ({self.classes_!r}).")
         codes = known_codes(y, self.classes_)
         if isinstance(self.class_weight, str):
-            raise ValueError(
-                "class_weight='balanced' cannot be known in partial_fit: give the weights as "
-                "{class: weight}."
-            )
+            raise ValueError("give class_weight as {class: weight}; partial_fit cannot balance it.")
         weights = combined_weights(sample_weight, self.class_weight, self.classes_, codes, X)
         return open_task(self, X, codes, weights, len(self.classes_))
 
@@ -95,8 +84,5 @@ def resume(walk: Walk, saved: dict[str, Any]) -> None:
         ("projection", "norm", walk.method.projecting),
     ):
         if needed and key not in saved:
-            raise ValueError(
-                f"{option} must be asked for from the first step on; what was learned so far was "
-                "learned without."
-            )
+            raise ValueError(f"{option} must be asked for from the first step on.")
     walk.resume(saved)

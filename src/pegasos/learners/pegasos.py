@@ -111,14 +111,9 @@ class Pegasos(PartialFitClassifier, RegularizedClassifier):
         one_of("draws", self.draws, ("shared", "independent"))
         whole_number("batch_size", self.batch_size)
         if self.n_iter is not None and self.epochs is not None:
-            raise ValueError(
-                f"give n_iter or epochs, not both; got n_iter={self.n_iter!r}, "
-                f"epochs={self.epochs!r}."
-            )
+            raise ValueError("give n_iter or epochs, not both.")
         if not isinstance(self.average, bool | np.bool_) and positive("average", self.average) > 1:
-            raise ValueError(
-                f"average must be False, True or a fraction in (0, 1], got {self.average!r}."
-            )
+            raise ValueError(f"average must be False, True or in (0, 1], got {self.average!r}.")
         if isinstance(self.sampling, str):
             return
         if self.draws != "shared":
@@ -133,9 +128,8 @@ class Pegasos(PartialFitClassifier, RegularizedClassifier):
         is_list = indices.ndim == 1 and np.issubdtype(indices.dtype, np.integer)
         if not is_list or len(indices) < self.batch_size:
             raise ValueError(
-                "sampling must be the name of a distribution, a one-dimensional array of row "
-                f"indices, at least batch_size={self.batch_size} of them, or a callable m -> "
-                f"indices; got {sampling!r}."
+                f"sampling must be a name, an array of at least batch_size={self.batch_size} row "
+                f"indices, or a callable m -> indices; got {sampling!r}."
             )
         return indices
 
@@ -169,22 +163,15 @@ class Pegasos(PartialFitClassifier, RegularizedClassifier):
 
     def _continue(self, walks: list[Walk], saved: Any) -> None:
         if not isinstance(self.average, bool | np.bool_):
-            raise ValueError(
-                "warm_start needs average=True or False: a fraction of all steps cannot be known "
-                "before the end."
-            )
+            raise ValueError("warm_start needs average=True or False, because it has no end.")
         if len(saved) != len(walks):
-            raise ValueError(
-                "warm_start goes on with the same `draws`; refit with warm_start=False for others."
-            )
+            raise ValueError("warm_start goes on with the same `draws`; set it to False.")
         for walk, state in zip(walks, saved, strict=True):
             resume(walk, state)
 
     def _learn_part(self, task: Task, saved: Any) -> None:
         if self.C is not None:
-            raise ValueError(
-                "C needs the weight of all rows, which partial_fit does not know: give lam."
-            )
+            raise ValueError("C needs the weight of all rows; give partial_fit a lam.")
         self.lam_ = self._lam_for(task.total_weight)
         start = 0 if saved is None else saved[0]["step"]
         draws, lams = Draws("in-order", task.m), np.array([self.lam_])
@@ -230,7 +217,7 @@ class Pegasos(PartialFitClassifier, RegularizedClassifier):
         if needed > len(indices):
             raise ValueError(
                 f"{steps} steps with batch_size={self.batch_size} need {needed} row indices, "
-                f"`sampling` has {len(indices)}. Take fewer steps or give more indices."
+                f"`sampling` has {len(indices)}."
             )
         return indices.astype(np.int64)
 

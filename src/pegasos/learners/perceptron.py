@@ -86,10 +86,7 @@ class Perceptron(PartialFitClassifier):
         whole_number("epochs", self.epochs)
         positive("learning_rate", self.learning_rate)
         if not isinstance(self.average, bool | np.bool_):
-            raise ValueError(
-                "average must be True or False (when the Perceptron ends is not known before), "
-                f"got {self.average!r}."
-            )
+            raise ValueError(f"average must be True or False, got {self.average!r}.")
 
     def _learn(self, task: Task, saved: Any) -> None:
         solver = self._solver(task, self._seed, saved)

@@ -58,9 +58,7 @@ class RegularizedClassifier(OneVsAllClassifier):
     @property
     def _strength(self) -> tuple[str, float]:
         if self.lam is not None and self.C is not None:
-            raise ValueError(
-                f"give C or lam, not both: lam = 1/(C Σω); got C={self.C!r}, lam={self.lam!r}."
-            )
+            raise ValueError("give C or lam, not both: lam = 1/(C Σω).")
         if self.lam is not None:
             return "lam", positive("lam", self.lam)
         return self._usual_strength if self.C is None else ("C", positive("C", self.C))
@@ -107,15 +105,9 @@ class RegularizedClassifier(OneVsAllClassifier):
             if self.kernel_ == PRECOMPUTED and sparse.issparse(X):
                 X = X.toarray()
             if not has_certificate(self.kernel_, X):
-                raise ValueError(
-                    "the kernel is not positive semidefinite: its dual bounds nothing, there is no "
-                    "certificate."
-                )
+                raise ValueError("the kernel is not positive semidefinite: no certificate.")
             if X.shape[0] != self._m:
-                raise ValueError(
-                    f"the certificate of a kernel predictor needs its {self._m} training rows, got "
-                    f"{X.shape[0]}."
-                )
+                raise ValueError(f"a certificate needs its {self._m} training rows.")
         codes, count = known_codes(y, self.classes_), len(self.classes_)
         weights = combined_weights(sample_weight, self.class_weight, self.classes_, codes, X)
         pairs = self.has_pairs(self.classes_)

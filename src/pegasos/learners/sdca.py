@@ -132,15 +132,9 @@ class SDCA(RegularizedClassifier):
         if intercept_of(self) is not Intercept.FREE:
             return
         if not self.finish:
-            raise ValueError(
-                "fit_intercept='free' needs finish=True: coordinate ascent alone cannot fit such "
-                "an intercept."
-            )
+            raise ValueError("fit_intercept='free' needs finish=True.")
         if self.checkpoints is not None:
-            raise ValueError(
-                "checkpoints are epochs of coordinate ascent, which cannot fit "
-                "fit_intercept='free'."
-            )
+            raise ValueError("fit_intercept='free' has no epochs, and so no checkpoints.")
 
     def _time_limit(self) -> AbstractContextManager[None]:
         if self.max_time is None:

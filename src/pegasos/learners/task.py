@@ -97,10 +97,7 @@ def open_task(learner: Any, X: Any, codes: Array, weights: Array, n_classes: int
     kernel: Kernel | str | None = None
     if is_precomputed(learner.kernel):
         if m != width:
-            raise ValueError(
-                "kernel='precomputed' needs the square matrix K(train, train); got shape "
-                f"{X.shape}."
-            )
+            raise ValueError(f"kernel='precomputed' needs the square matrix, got {X.shape}.")
         X, kernel = X.toarray() if sparse.issparse(X) else X, PRECOMPUTED
         plan = plan_dual(m, 0, *budget, precomputed=True, dense=False)
         rows: Any = GramRows(_symmetric(X))
@@ -135,25 +132,16 @@ def _symmetric(K: Array) -> Array:
     if difference == 0:
         return K
     if difference > 1e-3 * max(np.abs(K).max(), np.finfo(K.dtype).tiny):
-        raise ValueError(
-            "the precomputed kernel matrix is not symmetric: K[i, j] and K[j, i] differ by up to "
-            f"{difference:.3g}."
-        )
+        raise ValueError(f"the kernel matrix is not symmetric: differences up to {difference:.3g}.")
     return np.asarray((K + K.T) / 2)
 
 
 def _check_diagonal(diagonal: Array, dtype: Any) -> None:
     if not diagonal.max(initial=0) <= np.finfo(dtype).max:  # NaN, too
-        raise ValueError(
-            f"squared lengths overflow {dtype}: scale X (for example StandardScaler) or use "
-            "float64."
-        )
+        raise ValueError(f"squared lengths overflow {dtype}: scale X, or use float64.")
     if (diagonal < 0).any():
         row = int(np.argmin(diagonal))
-        raise ValueError(
-            f"K[{row}, {row}] = {diagonal[row]:.3g} is negative: this is not a kernel (no squared "
-            "length is negative)."
-        )
+        raise ValueError(f"K[{row}, {row}] = {diagonal[row]:.3g} is negative: it is no kernel.")
 
 
 def encode_classes(y: Array) -> tuple[Array, Array]:
@@ -161,10 +149,7 @@ def encode_classes(y: Array) -> tuple[Array, Array]:
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
-        raise ValueError(
-            f"y has one class only ({classes[0]!r}); a classifier needs examples of at least two "
-            "classes."
-        )
+        raise ValueError(f"y has one class only ({classes[0]!r}); a classifier needs two.")
     return classes, codes.reshape(-1)
 
 
@@ -215,14 +200,9 @@ def class_weights(class_weight: Any, classes: Array, sums: Array) -> Array:
     elif class_weight is not None:
         each = np.asarray(compute_class_weight(class_weight, classes=classes, y=classes), float)
         if not (np.isfinite(each) & (each >= 0)).all():
-            raise ValueError(
-                "the weights in class_weight must be finite and not negative, got "
-                f"{class_weight!r}."
-            )
+            raise ValueError(f"class_weight must be finite and not negative, got {class_weight!r}.")
     if not (each * sums).sum() > 0:
-        raise ValueError(
-            "all weights are zero: nothing would be learned. Check sample_weight and class_weight."
-        )
+        raise ValueError("all weights are zero. Check sample_weight and class_weight.")
     return each
 
 
@@ -233,8 +213,7 @@ def intercept_of(learner: Any) -> Intercept:
         return Intercept.AUGMENTED if fit_intercept else Intercept.NONE
     if not learner.declaration.free_intercept:
         raise ValueError(
-            f"fit_intercept of {type(learner).__name__} must be True or False, got "
-            f"{fit_intercept!r}; only SDCA has 'free', an intercept that is not regularized."
+            f"fit_intercept must be True or False, got {fit_intercept!r}; only SDCA has 'free'."
         )
     if not isinstance(fit_intercept, str) or fit_intercept != "free":
         raise ValueError(f"fit_intercept must be True, False or 'free', got {fit_intercept!r}.")
@@ -293,9 +272,7 @@ def check_stops(checkpoints: Any, start: int, total: int, unit: str) -> list[int
     if stops and stops[-1] > total:
         raise ValueError(f"checkpoint {stops[-1]} lies beyond the run of {total} {unit}.")
     if stops and stops[0] <= start:
-        raise ValueError(
-            f"checkpoint {stops[0]} lies before the {start} {unit} from which warm_start goes on."
-        )
+        raise ValueError(f"checkpoint {stops[0]} lies before the {start} {unit} already done.")
     return stops
 
 

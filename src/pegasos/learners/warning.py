@@ -28,21 +28,7 @@ def warn_user(warning: Warning) -> None:
 
 @dataclass(eq=False)
 class NotConverged(ConvergenceWarning):
-    """A fit ended with a gap above its tolerance in `late` of `columns` columns.
-
-    Attributes
-    ----------
-    learner : str
-        Name of the learner.
-    epochs, gap, tolerance, late, columns
-        Epochs done, largest gap, `tol`, and numbers of columns.
-    single : bool
-        Whether the rows were float32.
-    finished : bool
-        Whether all methods were allowed, so that rounding is the limit.
-    seconds : float or None
-        The time limit that stopped the fit, if one did.
-    """
+    """A fit ended with a `gap` above its `tolerance` in `late` of `columns` columns."""
 
     learner: str
     epochs: int
@@ -50,8 +36,11 @@ class NotConverged(ConvergenceWarning):
     tolerance: float
     late: int
     columns: int
+    #: Whether the rows were float32.
     single: bool
+    #: Whether all methods were allowed, so that rounding is the limit.
     finished: bool = False
+    #: The time limit that stopped the fit, if one did.
     seconds: float | None = None
 
     @property
@@ -64,19 +53,16 @@ class NotConverged(ConvergenceWarning):
         where = f"{self.fact} (tol={self.tolerance:g}) in {self.late} of {self.columns} columns."
         if self.seconds is not None:
             return f"{where} It was stopped after max_time={self.seconds:g} seconds."
-        remedy = (
-            "Rounding prevents further progress: scale the features, raise lam, accept a larger tol"
-            if self.finished
-            else "Raise max_epochs or lam, scale the features, accept a larger tol, or leave "
-            "finish=True, which gets there"
-        )
+        remedy = "Scale the features, raise max_epochs, lam or tol, or leave finish=True"
+        if self.finished:
+            remedy = "Rounding prevents further progress: scale the features, raise lam or tol"
         single = ", or use float64 (float32 cannot show gaps below about 1e-5)"
         return f"{where} {remedy}{single if self.single else ''}."
 
 
 @dataclass(eq=False)
 class CellsNotConverged(ConvergenceWarning):
-    """Warning of a search in which `late` of `cells` cells did not reach their tolerance."""
+    """In a search, `late` of `cells` cells did not reach their tolerance."""
 
     late: int
     cells: int
@@ -87,15 +73,13 @@ class CellsNotConverged(ConvergenceWarning):
         return f"{self.late} of {self.cells} cells did not reach their tolerance in some fold"
 
     def __str__(self) -> str:
-        return (
-            f"{self.fact} (see cv_results_['mean_gap']): scale the features, raise lam or tol, or "
-            "leave finish=True."
-        )
+        remedy = "scale the features, raise lam or tol, or leave finish=True"
+        return f"{self.fact} (see cv_results_['mean_gap']): {remedy}."
 
 
 @dataclass(eq=False)
 class BadlyScaled(UserWarning):
-    """Warning of columns `large` and `small` whose magnitudes differ by a factor `ratio`."""
+    """The magnitudes of the columns `large` and `small` differ by a factor `ratio`."""
 
     learner: str
     ratio: float
@@ -110,10 +94,8 @@ class BadlyScaled(UserWarning):
         return f"{columns} differ by {size}, and {self.learner} has one step size"
 
     def __str__(self) -> str:
-        return (
-            f"{self.fact}: it learns from the large columns only. Scale X (for example "
-            "StandardScaler), or use SDCA."
-        )
+        remedy = "Scale X (for example StandardScaler), or use SDCA"
+        return f"{self.fact}: it learns from the large columns only. {remedy}."
 
 
 def warn_if_badly_scaled(learner: str, X: Any) -> None:

@@ -127,10 +127,7 @@ class FinishedSearch(CellSearch):
         check_is_fitted(self, "cv_results_")
         parts = list(self._scores.get(cell, {}).values())
         if len(parts) < self.n_splits_ or len({values.shape[1] for _, values in parts}) != 1:
-            raise ValueError(
-                f"the scores of cell {cell} were not kept in every fold: only the best ten cells "
-                "of each walk keep them."
-            )
+            raise ValueError(f"the scores of cell {cell} were not kept in every fold.")
         # Of a row that was tested several times, take the scores of the last fold.
         tested, scores = (np.concatenate(each)[::-1] for each in zip(*parts, strict=True))
         rows, last = np.unique(tested, return_index=True)
@@ -199,10 +196,7 @@ class FinishedSearch(CellSearch):
         probable = wanted.kind.needs == PROBABILITIES
         found = self.out_of_fold_answers(self.best_index_, probable=probable)
         if wanted.kind.needs != LABELS and found.scores is None:
-            raise ValueError(
-                "the chosen cell has no out-of-fold scores in some fold, so its "
-                f"{wanted.name} is unknown."
-            )
+            raise ValueError(f"the chosen cell lacks the scores that {wanted.name} needs.")
         return measured(wanted.settled(self._classes[self._truth]), found)
 
     def calibrate(self) -> Calibrated:

@@ -216,10 +216,7 @@ class Schedule:
         learner, problem = unit.learner, self._problem
         classes, local = np.unique(problem.codes[members], return_inverse=True)
         if len(classes) < 2:
-            raise ValueError(
-                "a fold has training rows of one class only: use a stratified splitter or fewer "
-                "folds."
-            )
+            raise ValueError("a fold has training rows of one class only: use stratified folds.")
         codes, weights = np.full(rows.count, -1, dtype=np.int64), np.zeros(rows.count)
         part = None if problem.weights is None else problem.weights[members]
         given = (learner.class_weight, problem.classes[classes], local, X[members])

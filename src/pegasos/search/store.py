@@ -92,8 +92,7 @@ def check_storable(learner: Any) -> None:
     if callable(sampling) and unclear:
         raise ValueError(
             f"a sweep with a store cannot tell {sampling!r} from other functions. Pass a callable "
-            "whose repr states its values, such as an instance of a frozen dataclass with a seed "
-            "and a __call__ method."
+            "whose repr states its values, such as an instance of a frozen dataclass."
         )
 
 

@@ -154,11 +154,7 @@ class SweepCV(FinishedSearch):
         scorers, metric = self._get_scorers()
         X, y = indexable(X, y)
         if y is None:
-            raise ValueError(
-                "SweepCV requires y to be passed, but the target y is None: it compares "
-                "classifiers."
-            )
-        classes, codes = encode_classes(np.asarray(y))
+            raise ValueError("SweepCV requires y to be passed, but the target y is None.")
         routed = self._get_routed_params_for_fit(check_method_params(X, params=params))
         weights = _sample_weight(routed.estimator.fit)
         self._checked_cv_orig = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
@@ -168,6 +164,7 @@ class SweepCV(FinishedSearch):
         self.metric_ = scorers.settled(y) if isinstance(scorers, Metric) else None
         scorers = self.metric_ or scorers
         self.seed_ = self._fix_seed(cells)
+        classes, codes = encode_classes(np.asarray(y))
         X = X if hasattr(X, "shape") else np.asarray(X)
         problem = Problem(X, y, classes, codes, weights, splits)
         evaluation = self._search(cells, problem, (scorers, routed.scorer.score))
@@ -182,9 +179,7 @@ class SweepCV(FinishedSearch):
         """Return one seed for all cells, if possible that of an earlier run in the store."""
         states = [cell.learner.random_state for cell in cells]
         if any(state is not states[0] and state != states[0] for state in states):
-            raise ValueError(
-                "random_state cannot be an axis of the grid: run one sweep for each seed."
-            )
+            raise ValueError("random_state cannot be an axis of the grid: run one sweep per seed.")
         if states[0] is None and self.store is not None:
             states[0] = Store.recorded_seed(self.store)
         return draw_seed(states[0])
