@@ -32,7 +32,7 @@ from pegasos.search.anatomy import anatomy
 from pegasos.search.settings import FrozenDict, Opaque, Part, Setting, Stop, freeze
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::pegasos.search.advice.SweepWarning",
+    "ignore::pegasos.search.grid.SweepWarning",
     "ignore::sklearn.exceptions.ConvergenceWarning",
     "ignore::pegasos.engine.kernels.standard.CollapsedKernelWarning",
 )

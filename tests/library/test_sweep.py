@@ -33,13 +33,13 @@ from pegasos import SDCA, Pegasos, Perceptron, SweepCV
 from pegasos.kernels import Gaussian, Laplacian, Polynomial
 from pegasos.metrics import Metric
 from pegasos.preprocessing import DropOutliers
-from pegasos.search.advice import SweepWarning
 from pegasos.search.estimates import bootstrap_choice, held_out, mcnemar
+from pegasos.search.grid import SweepWarning
 from pegasos.search.store import StoreFailure
 from samples import digits, quadric_like
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::pegasos.search.advice.SweepWarning", "ignore::sklearn.exceptions.ConvergenceWarning"
+    "ignore::pegasos.search.grid.SweepWarning", "ignore::sklearn.exceptions.ConvergenceWarning"
 )
 
 X, y = digits()
@@ -619,8 +619,7 @@ def test_probabilities_where_training_rows_of_a_fold_lack_a_class(loss: str) -> 
 
 def test_simpler_means_smoother() -> None:
     """A simpler cell has no smaller λ, narrower kernel, or other model."""
-    from pegasos.search.advice import complexity
-    from pegasos.search.grid import make_cells
+    from pegasos.search.grid import complexity, make_cells
 
     grid = {"kernel": [None, Gaussian("1 scale"), Gaussian("4 scale")], "lam": [1e-4, 1e-2]}
     cells = make_cells(SDCA(), grid)

@@ -20,7 +20,7 @@ from pegasos.search.two_stage import fit_in_time, limited
 from pegasos.search.units import Problem, stratified
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::pegasos.search.advice.SweepWarning",
+    "ignore::pegasos.search.grid.SweepWarning",
     "ignore::sklearn.exceptions.ConvergenceWarning",
     "ignore:The least populated class:UserWarning",
 )

@@ -25,7 +25,7 @@ from pegasos.program.records.codec import load as load_record
 from pegasos.program.records.runs import CellRecord, TuneRecord
 from pegasos.program.terminal.grammar import parse_kernels
 from pegasos.program.terminal.reproduction import expansion_degree
-from pegasos.search.advice import Advice
+from pegasos.search.grid import Advice
 from pegasos.search.settings import Setting
 
 #: A grid that takes no time.

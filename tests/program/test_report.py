@@ -36,8 +36,8 @@ from pegasos.program.records.runs import (
 )
 from pegasos.program.records.searches import search_record
 from pegasos.program.tables.dataset import BadData, Column, Dataset
-from pegasos.search.advice import Advice
 from pegasos.search.estimates import Estimate
+from pegasos.search.grid import Advice
 from pegasos.search.settings import Setting, Stop
 from pegasos.studies import Claim, Figure, StudyResult, judge
 

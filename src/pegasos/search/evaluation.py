@@ -123,7 +123,9 @@ class Evaluation:
             for unit in schedule.units
             if (missing := [cell for cell in unit.cells if not self._restore(cell, unit.fold)])
         ]
-        self._progress.expect(sum(len(unit.cells) for unit in units), schedule.describe(units))
+        fits = sum(len(unit.cells) for unit in units)
+        about = f"rows {schedule.source}, budget {schedule.budget / 1e9:.1f} GB"
+        self._progress.expect(fits, f"{fits} fits in {len(units)} walks, {about}")
         if search.client is not None:
             return schedule.run_on_cluster(units, self._add, search.client, until)
         return schedule.run(units, self._add, search.n_jobs, until)
@@ -241,11 +243,9 @@ class Evaluation:
         return found
 
     def best(self) -> float | None:
-        """Return the best mean score of a complete cell so far, where there is one metric."""
-        complete = self.complete()
-        if not complete.any() or isinstance(self.fold_results()[0]["test_scores"], dict):
-            return None
-        return float(self.values()[complete].mean(axis=1).max())
+        """Return the best mean score of a complete cell so far."""
+        means = self.values().mean(axis=1)
+        return None if np.isnan(means).all() else float(np.nanmax(means))
 
     def fold_results(self) -> list[dict[str, Any]]:
         """Return a dictionary for each cell and fold, for GridSearchCV; unknown values are nan."""

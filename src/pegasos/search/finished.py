@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 from pegasos.learners.parameters import Connected
 from pegasos.learners.warning import CellsNotConverged, warn_user
 from pegasos.metrics import LABELS, PROBABILITIES, Answers, Metric, answers, as_metric, measure_of
-from pegasos.search.advice import SweepWarning, advise, simplest_as_good
 from pegasos.search.anatomy import anatomy
 from pegasos.search.decisions import (
     Aim,
@@ -24,7 +23,7 @@ from pegasos.search.decisions import (
 )
 from pegasos.search.display import as_html
 from pegasos.search.estimates import Estimate, Figure, bootstrap_choice, held_out, measured
-from pegasos.search.grid import Cell
+from pegasos.search.grid import Cell, SweepWarning, advise, simplest_as_good
 
 Array = np.ndarray[Any, Any]
 

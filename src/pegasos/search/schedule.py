@@ -95,11 +95,6 @@ class Schedule:
             return "shared"
         return "gram" if 2 * gram + 2 * state <= self.budget else "on the fly"
 
-    def describe(self, units: list[Unit]) -> str:
-        """Describe the planned work in one line."""
-        work = f"{sum(len(unit.cells) for unit in units)} fits in {len(units)} walks"
-        return f"{work}, rows {self.source}, budget {self.budget / 1e9:.1f} GB"
-
     def run(
         self, units: list[Unit], on_done: Done, n_jobs: int | None, until: float | None
     ) -> bool:
@@ -115,7 +110,10 @@ class Schedule:
         if self.source == "shared" and units[0].has_measure:
             shared[units[0].base_key]()  # with all threads
         del shared  # tasks keep what they need
-        pool = ThreadPoolExecutor(1 if on_the_fly else _thread_count(n_jobs))
+        threads = blas_threads()
+        if n_jobs is not None:  # as in joblib
+            threads = n_jobs if n_jobs > 0 else max(1, threads + 1 + n_jobs)
+        pool = ThreadPoolExecutor(1 if on_the_fly else threads)
         running = {
             pool.submit(self._work, bundle, given, halt): bundle for bundle, given in bundles
         }
@@ -265,11 +263,3 @@ def _run_units(schedule: Schedule, units: list[Unit]) -> list[list[Outcome]]:
 def _places(keys: Iterable[Any]) -> dict[Any, int]:
     """Return a number for each key, in the order of first appearance."""
     return {key: place for place, key in enumerate(dict.fromkeys(keys))}
-
-
-def _thread_count(n_jobs: int | None) -> int:
-    """Return the number of threads that `n_jobs` means, as in joblib."""
-    most = blas_threads()
-    if n_jobs is None:
-        return most
-    return n_jobs if n_jobs > 0 else max(1, most + 1 + n_jobs)

@@ -10,9 +10,9 @@ import numpy as np
 
 from pegasos.metrics import Measure, measure_of
 from pegasos.program.tables.labels import label_texts
-from pegasos.search.advice import Advice
 from pegasos.search.decisions import OWN, Threshold
 from pegasos.search.estimates import Estimate, Figure, held_out
+from pegasos.search.grid import Advice
 from pegasos.search.settings import Setting
 
 #: Name of the figure computed from out-of-fold predictions.

@@ -46,7 +46,7 @@ from pegasos.program.terminal.options import (
     RunningOptions,
     SearchOptions,
 )
-from pegasos.search.advice import SweepWarning
+from pegasos.search.grid import SweepWarning
 from pegasos.search.store import OtherQuestion
 from pegasos.search.two_stage import TwoStageSearchCV
 
