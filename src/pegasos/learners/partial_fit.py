@@ -53,12 +53,12 @@ class PartialFitClassifier(OneVsAllClassifier):
         """
         first = self._saved is None
         task = self._open_part(X, y, classes, sample_weight, first)
-        reach = None if first or self._reach is None else self._reach
+        reaches = [] if first else [self._reach]
         self._learn_part(task, None if first else self._saved)
         self._mark = _PARTS
-        if not first:  # the longest row so far, if the lengths of all of them are known
-            known = reach is not None and self._reach is not None
-            self._reach = max(reach or 0.0, self._reach or 0.0) if known else None
+        reaches.append(self._reach)
+        # The longest row so far, if the lengths of all of them are known.
+        self._reach = None if None in reaches else max(each for each in reaches if each is not None)
         return self
 
     def _open_part(self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool) -> Task:

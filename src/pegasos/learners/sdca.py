@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,7 +34,7 @@ from pegasos.learners.warning import NotConverged, warn_user
 
 if TYPE_CHECKING:  # solvers are imported where a fit starts: predictions need none
     from pegasos.engine.optimum.dual_ascent import DualAscent
-    from pegasos.engine.optimum.pair_ascent import Pair, PairAscent
+    from pegasos.engine.optimum.pair_ascent import PairAscent
     from pegasos.engine.walk.solvers import Solver
 
 Array = np.ndarray[Any, Any]
@@ -149,15 +150,11 @@ class SDCA(RegularizedClassifier):
         if not self.has_pairs(task.columns):
             return self._ascent(task, lams, seed, certified)
 
-        def pair(part: Task, own: Array) -> Pair:
-            def make() -> DualAscent:
-                task = on_own_rows(part, self._loss.linear_dual)
-                return self._ascent(task, own, seed, certified)
+        def start(part: Task, own: Array) -> DualAscent:
+            return self._ascent(on_own_rows(part, self._loss.linear_dual), own, seed, certified)
 
-            assert part.members is not None
-            return Pair(part.members, make)
-
-        pairs = [pair(*each) for each in split_pairs(task, lams)]
+        parts: Any = split_pairs(task, lams)
+        pairs = [Pair(part.members, partial(start, part, own)) for part, own in parts]
         return PairAscent(pairs, task.rows, saves=self.warm_start)
 
     def _ascent(self, task: Task, lams: Array, seed: int, certified: bool) -> DualAscent:

@@ -99,13 +99,7 @@ class BadlyScaled(UserWarning):
 
 
 def warn_if_badly_scaled(learner: str, X: Any) -> None:
-    """Warn if the sizes of two columns differ too much for one step size; zeros do not count.
-
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warn_if_badly_scaled("Perceptron", np.array([[1.0, 1e8], [2.0, -1e8]]))
-    >>> caught[0].message.ratio, caught[0].message.large
-    (50000000.0, 1)
-    """
+    """Warn if the sizes of two columns differ too much for one step size; zeros do not count."""
     dense = isinstance(X, np.ndarray)
     least, most = (X.min(axis=0), X.max(axis=0)) if dense else min_max_axis(X, axis=0)
     sizes = np.maximum(most, -least)
