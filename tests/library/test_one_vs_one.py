@@ -20,7 +20,7 @@ from sklearn.utils.multiclass import _ovr_decision_function
 from pegasos import SDCA, Nystroem, Pegasos, Perceptron, SweepCV
 from pegasos.kernels import Gaussian
 from pegasos.learners.one_vs_one import class_scores, couple_probabilities
-from pegasos.learners.warning import NotConverged
+from pegasos.learners.parameters import NotConverged
 from pegasos.metrics import Metric
 
 RNG = np.random.default_rng(0)

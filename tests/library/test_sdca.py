@@ -22,7 +22,7 @@ import reference
 from pegasos import SDCA
 from pegasos.engine.walk.draws import Draws
 from pegasos.kernels import Gaussian, Linear, Polynomial
-from pegasos.learners.warning import NotConverged
+from pegasos.learners.parameters import NotConverged
 from samples import assert_close, digits
 
 Array = np.ndarray[Any, Any]

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 from command_line import call, fine, messy, numbers, written
-from pegasos.learners.warning import CellsNotConverged, NotConverged
+from pegasos.learners.parameters import CellsNotConverged, NotConverged
 from pegasos.program import app, datasets
 from pegasos.program.terminal import console, failures
 from pegasos.search.sweep import OutOfTime

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,6 @@ from pegasos import SDCA, Nystroem, Pegasos, Perceptron
 from pegasos.kernels import Gaussian, Polynomial
 from pegasos.learners.calibration import ISOTONIC, SIGMOID, Calibration, fit_calibration
 from pegasos.learners.one_vs_all import NotFinite
-from pegasos.learners.warning import BadlyScaled
 from pegasos.program import scoring
 from pegasos.program.errors import BadModel
 
@@ -310,23 +308,6 @@ def test_an_expansion_that_overflows_names_the_row(
 def test_values_near_the_largest_float(kernel: Any, size: float) -> None:
     with pytest.raises(ValueError, match="scale X"):
         Pegasos(kernel=kernel, n_iter=10).fit(size * (1 + X**2), Y)
-
-
-@pytest.mark.parametrize("learner", [Pegasos(n_iter=200, random_state=0), Perceptron(epochs=2)])
-def test_columns_of_very_different_scales_are_reported_once(learner: Any) -> None:
-    with pytest.warns(BadlyScaled, match="Scale X") as caught:
-        learner.fit(X * [1, 1e-8, 1e8], Y)
-    (warning,) = [each.message for each in caught if isinstance(each.message, BadlyScaled)]
-    assert (
-        isinstance(warning, BadlyScaled)
-        and (warning.large, warning.small) == (2, 1)
-        and warning.ratio > 1e15
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", BadlyScaled)
-        learner.fit(X * [1, 10, 0], Y)  # fine, and a column without numbers
-        learner.fit(sparse.csr_matrix(X), Y)
-        SDCA(random_state=0).fit(X * [1, 1e-8, 1e8], Y)  # has no trouble with them
 
 
 def test_sdca_solves_columns_of_any_size() -> None:

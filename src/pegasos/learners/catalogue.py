@@ -70,13 +70,8 @@ class Declaration:
 
 _HINGE = "λ/2 |w|² + mean max(0, 1 - y w·x)"
 _LOGISTIC = "λ/2 |w|² + mean log(1 + exp(-y w·x))"
-_EVERY = {
-    "kernel": "kernel",
-    "class_weight": "class_weight",
-    "intercept": "fit_intercept",
-    "memory": "memory",
-    "seed": "random_state",
-}
+_EVERY = {name: name for name in ("kernel", "class_weight", "memory")}
+_EVERY |= {"intercept": "fit_intercept", "seed": "random_state"}
 _PERCEPTRON = {name: name for name in ("epochs", "average", "learning_rate")}
 _PEGASOS = ("lam", "n_iter", "epochs", "average", "batch_size", "sampling", "projection")
 _SDCA = {"lam": "lam", "epochs": "max_epochs"} | {n: n for n in ("tol", "sampling", "multiclass")}

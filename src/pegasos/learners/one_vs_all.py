@@ -31,7 +31,6 @@ from pegasos.learners.task import (
     is_precomputed,
     open_task,
 )
-from pegasos.learners.warning import warn_if_badly_scaled
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -203,9 +202,6 @@ class OneVsAllClassifier(CallbackSupportMixin, ClassifierMixin, SharedParameters
         elif mark != self._mark:
             raise ValueError("warm_start goes on with the same rows and classes; set it to False.")
         self.classes_ = classes
-        takes_steps = self.declaration.tolerance is None
-        if self.kernel is None and takes_steps and not isinstance(X, MappedRows):
-            warn_if_badly_scaled(type(self).__name__, X)
         weights = combined_weights(sample_weight, self.class_weight, classes, codes, X)
         task = open_task(self, X, codes, weights, len(classes))
         if (lam := self._lam_for(task.total_weight)) is not None:

@@ -1,15 +1,18 @@
-"""Parameters and callbacks that all learners share, and the parameter `client`."""
+"""Parameters, callbacks and warnings that all learners share, and the parameter `client`."""
 
 from __future__ import annotations
 
 import inspect
 import re
+import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import ConvergenceWarning
 
 from pegasos.engine.runtime.interruption import deadline, listening
 
@@ -133,3 +136,62 @@ def reporting(estimator: Any, X: Any, y: Any) -> Iterator[None]:
     with stack, listening(report):
         yield
     fit.call_on_fit_task_end(estimator=estimator, X=X, y=y)
+
+
+def warn_user(warning: Warning) -> None:
+    """Warn at the line of the user's code that called pegasos, possibly through scikit-learn."""
+    level, frame, inside = 2, sys._getframe(1), ("pegasos", "sklearn")
+    while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in inside:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(warning, stacklevel=level)
+
+
+@dataclass(eq=False)
+class NotConverged(ConvergenceWarning):
+    """A fit ended with a `gap` above its `tolerance` in `late` of `columns` columns."""
+
+    learner: str
+    epochs: int
+    gap: float
+    tolerance: float
+    late: int
+    columns: int
+    #: Whether the rows were float32.
+    single: bool
+    #: Whether all methods were allowed, so that rounding is the limit.
+    finished: bool = False
+    #: The time limit that stopped the fit, if one did.
+    seconds: float | None = None
+
+    @property
+    def fact(self) -> str:
+        """The event in one clause."""
+        epochs = "1 epoch" if self.epochs == 1 else f"{self.epochs} epochs"
+        return f"{self.learner} ended after {epochs} with a relative gap of {self.gap:.2g}"
+
+    def __str__(self) -> str:
+        where = f"{self.fact} (tol={self.tolerance:g}) in {self.late} of {self.columns} columns."
+        if self.seconds is not None:
+            return f"{where} It was stopped after max_time={self.seconds:g} seconds."
+        remedy = "Scale the features, raise max_epochs, lam or tol, or leave finish=True"
+        if self.finished:
+            remedy = "Rounding prevents further progress: scale the features, raise lam or tol"
+        single = ", or use float64 (float32 cannot show gaps below about 1e-5)"
+        return f"{where} {remedy}{single if self.single else ''}."
+
+
+@dataclass(eq=False)
+class CellsNotConverged(ConvergenceWarning):
+    """In a search, `late` of `cells` cells did not reach their tolerance."""
+
+    late: int
+    cells: int
+
+    @property
+    def fact(self) -> str:
+        """The event in one clause."""
+        return f"{self.late} of {self.cells} cells did not reach their tolerance in some fold"
+
+    def __str__(self) -> str:
+        remedy = "scale the features, raise lam or tol, or leave finish=True"
+        return f"{self.fact} (see cv_results_['mean_gap']): {remedy}."

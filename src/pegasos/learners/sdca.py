@@ -20,6 +20,7 @@ from pegasos.engine.runtime.interruption import deadline, deadline_reached
 from pegasos.learners.catalogue import ONE_VS_ONE, ONE_VS_REST
 from pegasos.learners.catalogue import SDCA as DECLARED
 from pegasos.learners.one_vs_one import on_own_rows, split_pairs
+from pegasos.learners.parameters import NotConverged, warn_user
 from pegasos.learners.regularized import RegularizedClassifier, has_certificate
 from pegasos.learners.task import (
     Task,
@@ -30,7 +31,6 @@ from pegasos.learners.task import (
     positive,
     whole_number,
 )
-from pegasos.learners.warning import NotConverged, warn_user
 
 if TYPE_CHECKING:  # solvers are imported where a fit starts: predictions need none
     from pegasos.engine.optimum.dual_ascent import DualAscent

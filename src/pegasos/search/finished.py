@@ -8,8 +8,7 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.validation import check_is_fitted
 
-from pegasos.learners.parameters import Connected
-from pegasos.learners.warning import CellsNotConverged, warn_user
+from pegasos.learners.parameters import CellsNotConverged, Connected, warn_user
 from pegasos.metrics import LABELS, PROBABILITIES, Answers, Metric, answers, as_metric, measure_of
 from pegasos.search.anatomy import anatomy
 from pegasos.search.decisions import (

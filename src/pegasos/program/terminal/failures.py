@@ -113,7 +113,7 @@ def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 def in_options(problem: Exception) -> str:
     """Return the message of a library error or warning, with command-line options as advice."""
     # Heavy modules, which are loaded already if they raised or warned.
-    from pegasos.learners.warning import BadlyScaled, CellsNotConverged, NotConverged
+    from pegasos.learners.parameters import CellsNotConverged, NotConverged
     from pegasos.search.decisions import ScaleWarning
     from pegasos.search.sweep import OutOfTime
 
@@ -124,9 +124,6 @@ def in_options(problem: Exception) -> str:
             f"{problem.columns} predictors. Raise --epochs or --lam, scale the features, or "
             f"accept a larger --tol{precision}."
         )
-    if isinstance(problem, BadlyScaled):
-        advice = "only the large columns influence it. Use --scale standardize, or -m sdca."
-        return f"{problem.fact}: {advice}"
     if isinstance(problem, ScaleWarning):
         return f"{problem.fact}; try -m sdca-logistic, or --class-weight balanced."
     if isinstance(problem, CellsNotConverged):
