@@ -133,7 +133,7 @@ def test_a_model_has_probabilities_only_after_it_was_calibrated():
     sweep = swept(X, y)
     with pytest.raises(AttributeError, match="predict_proba") as refused:
         sweep.best_estimator_[-1].predict_proba(X)
-    assert "or after SweepCV.calibrate()" in str(refused.value.__cause__)
+    assert "or SweepCV.calibrate()" in str(refused.value.__cause__)
     sweep.calibrate()
     assert sweep.predict_proba(X).shape == (600, 2)
     learner = sweep.best_estimator_[-1]
@@ -146,7 +146,7 @@ def test_a_model_has_probabilities_only_after_it_was_calibrated():
 
 
 def test_few_rows_of_a_class_are_not_calibrated():
-    with pytest.raises(ValueError, match="only one class has 10 rows"):
+    with pytest.raises(ValueError, match="two classes with 10 scored rows"):
         choose_calibration(RANDOM.normal(size=40), np.repeat([0, 1], [35, 5]))
 
 

@@ -644,7 +644,7 @@ def test_warm_start_refuses_other_data(name: str, kernel: Any) -> None:
         for _ in range(2):
             with pytest.raises(
                 ValueError,
-                match=r"warm_start goes on with the same rows and classes; refit with warm_start",
+                match="warm_start goes on with the same rows and classes",
             ):
                 clf.fit(*other)
         np.testing.assert_array_equal(clf.decision_function(X), before)
@@ -729,7 +729,7 @@ def test_a_free_intercept_is_for_sdca_that_may_finish(name: str, kernel: Any) ->
     if name.startswith("sdca"):
         with pytest.raises(ValueError, match="fit_intercept='free' needs finish=True"):
             clf.fit(X, y)
-        with pytest.raises(ValueError, match="checkpoints are epochs of coordinate ascent"):
+        with pytest.raises(ValueError, match="has no epochs, and so no checkpoints"):
             clf.set_params(finish=True, checkpoints=[1]).fit(X, y)
     else:
         with pytest.raises(
@@ -856,7 +856,7 @@ BAD_INPUT: dict[str, tuple[Any, Any, Any, str]] = {
     "no rows": (X_GOOD[:0], Y_GOOD[:0], None, r"0 sample\(s\)"),
     "no features": (X_GOOD[:, :0], Y_GOOD, None, r"0 feature\(s\)"),
     "one dimension": (X_GOOD[:, 0], Y_GOOD, None, "Expected 2D array"),
-    "one class": (X_GOOD, np.zeros(20), None, r"y has one class only .* at least two classes"),
+    "one class": (X_GOOD, np.zeros(20), None, r"y has one class only .* needs two"),
     "lengths": (X_GOOD, Y_GOOD[:-1], None, "inconsistent numbers of samples"),
     "NaN in y": (X_GOOD, np.where(Y_GOOD == 0, np.nan, 1.0), None, "y contains NaN"),
     "regression": (X_GOOD, X_GOOD[:, 0], None, "Unknown label type: continuous"),
@@ -867,7 +867,7 @@ BAD_INPUT: dict[str, tuple[Any, Any, Any, str]] = {
         X_GOOD,
         Y_GOOD,
         np.zeros(20),
-        "weights are zero: nothing would be learned|[Ww]eights must .* non-zero",
+        "weights are zero|[Ww]eights must .* non-zero",
     ),
     "weights too short": (X_GOOD, Y_GOOD, np.ones(19), "sample_weight"),
     "complex": (X_GOOD + 1j, Y_GOOD, None, "Complex data not supported"),
@@ -888,7 +888,7 @@ def test_bad_input_is_refused(name: str, kernel: Any, what: str) -> None:
 def test_class_weights_that_leave_nothing(name: str, class_weight: Any) -> None:
     with pytest.raises(
         ValueError,
-        match=r"all weights are zero: nothing would be learned\. Check sample_weight and class_weight",
+        match=r"all weights are zero\. Check sample_weight and class_weight",
     ):
         make(name, class_weight=class_weight).fit(X_GOOD, Y_GOOD)
 
@@ -896,9 +896,7 @@ def test_class_weights_that_leave_nothing(name: str, class_weight: Any) -> None:
 @EVERY
 @pytest.mark.parametrize("class_weight", [{0: -1.0}, {0: -0.5}, {0: np.nan}, {1: np.inf}])
 def test_class_weights_that_are_no_weights(name: str, class_weight: Any) -> None:
-    with pytest.raises(
-        ValueError, match="the weights in class_weight must be finite and not negative"
-    ):
+    with pytest.raises(ValueError, match="class_weight must be finite and not negative"):
         make(name, class_weight=class_weight).fit(X_GOOD, Y_GOOD)
 
 
@@ -938,7 +936,7 @@ BAD_PARAMETERS: list[tuple[dict[str, Any], list[str], str]] = [
         ({"n_iter": bad}, NAMES[:2], "n_iter must be a whole number >= 1")
         for bad in (0, -5, 1.5, "10", True, np.nan)
     ],
-    ({"epochs": 3}, NAMES[:2], "give n_iter or epochs, not both; got n_iter=180, epochs=3"),
+    ({"epochs": 3}, NAMES[:2], "give n_iter or epochs, not both"),
     *[
         ({"n_iter": None, "epochs": bad}, NAMES[:2], "epochs must be a whole number >= 1")
         for bad in (0, 2.5, "1")
@@ -998,14 +996,14 @@ def test_kernel_matrices_that_are_none(name: str) -> None:
     K = Gaussian(2.0)(X_GOOD)
     with pytest.raises(
         ValueError,
-        match=r"kernel='precomputed' needs the square matrix K\(train, train\); got shape \(20, 19\)",
+        match=r"kernel='precomputed' needs the square matrix, got \(20, 19\)",
     ):
         clf.fit(K[:, :-1], Y_GOOD)
     crooked = K.copy()
     crooked[2, 5] += 0.5
     with pytest.raises(
         ValueError,
-        match=r"kernel matrix is not symmetric: K\[i, j\] and K\[j, i\] differ by up to 0.5",
+        match=r"kernel matrix is not symmetric: differences up to 0.5",
     ):
         clf.fit(crooked, Y_GOOD)
     negative = K.copy()
@@ -1114,7 +1112,7 @@ def test_squared_lengths_that_overflow_are_refused(name: str) -> None:
     X, y = data(2)
     with pytest.raises(
         ValueError,
-        match=r"squared lengths overflow float32: scale X \(for example StandardScaler\) or use float64",
+        match=r"squared lengths overflow float32: scale X, or use float64",
     ):
         make(name).fit((X * 1e20).astype(np.float32), y)
 

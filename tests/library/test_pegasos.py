@@ -267,7 +267,7 @@ def test_warm_start_needs_an_average_that_can_go_on() -> None:
         )
         with pytest.raises(
             ValueError,
-            match=r"warm_start needs average=True or False: a fraction of all steps cannot be known",
+            match=r"warm_start needs average=True or False",
         ):
             clf.fit(X, y)
 
@@ -421,7 +421,7 @@ def test_what_partial_fit_refuses() -> None:
     X, y = data(2, 20, 3, 0)
     with pytest.raises(
         ValueError,
-        match="the first call of partial_fit needs `classes`: all classes that will ever come",
+        match="the first call of partial_fit needs `classes`",
     ):
         Pegasos().partial_fit(X, y)
     with pytest.raises(
@@ -433,16 +433,14 @@ def test_what_partial_fit_refuses() -> None:
         Pegasos().partial_fit(X, y, classes=[1])
     with pytest.raises(
         ValueError,
-        match="class_weight='balanced' cannot be known in partial_fit: give the weights as",
+        match="partial_fit cannot balance it",
     ):
         Pegasos(class_weight="balanced").partial_fit(X, y, classes=[0, 1])
     clf = Pegasos(average=True).partial_fit(X, y, classes=[0, 1])
     before = clf.coef_.copy()
     with pytest.raises(ValueError, match="y has classes unknown to the model"):
         clf.partial_fit(X, y + 1)
-    with pytest.raises(
-        ValueError, match="`classes` is not what the first call of partial_fit gave"
-    ):
+    with pytest.raises(ValueError, match="`classes` differs from that of the first call"):
         clf.partial_fit(X, y, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="X has 2 features, but Pegasos is expecting 3"):
         clf.partial_fit(X[:, :2], y)
@@ -599,7 +597,7 @@ def test_where_there_is_no_certificate() -> None:
     clf = Pegasos(kernel="precomputed", n_iter=50, random_state=0).fit(K, y)
     with pytest.raises(
         ValueError,
-        match="not positive semidefinite: its dual bounds nothing, there is no certificate",
+        match="not positive semidefinite: no certificate",
     ):
         clf.certificate(K, y)
     odd = Pegasos(kernel=Polynomial(2, coef0=-1.0), n_iter=50, random_state=0).fit(X, y)
@@ -685,15 +683,15 @@ def test_explicit_draws_go_on_after_a_warm_start() -> None:
             "row index 40, but there are 30 training rows. In cross-validation",
         ),
         ({"sampling": [-1, 4]}, "row index -1, but there are 30 training rows"),
-        ({"sampling": [0.5, 1.0]}, "one-dimensional array of row indices"),
-        ({"sampling": []}, "one-dimensional array of row indices"),
-        ({"sampling": [1, 2, 3], "batch_size": 4}, "at least batch_size=4 of them"),
-        ({"sampling": None}, "one-dimensional array of row indices"),
-        ({"sampling": [[1, 2]]}, "one-dimensional array of row indices"),
+        ({"sampling": [0.5, 1.0]}, "row indices, or a callable"),
+        ({"sampling": []}, "row indices, or a callable"),
+        ({"sampling": [1, 2, 3], "batch_size": 4}, "at least batch_size=4 row indices"),
+        ({"sampling": None}, "row indices, or a callable"),
+        ({"sampling": [[1, 2]]}, "row indices, or a callable"),
         ({"sampling": [1, 2], "n_iter": 3}, "3 steps with batch_size=1 need 3 row indices"),
         ({"sampling": [1, 2], "draws": "independent"}, 'need draws="shared"'),
         ({"sampling": Seeded(0)}, "a callable `sampling` needs n_iter or epochs"),
-        ({"sampling": lambda m: "abc", "n_iter": 3}, "one-dimensional array of row indices"),
+        ({"sampling": lambda m: "abc", "n_iter": 3}, "row indices, or a callable"),
     ],
 )
 def test_explicit_draws_are_checked(options, message: str) -> None:

@@ -140,8 +140,8 @@ def _check_diagonal(diagonal: Array, dtype: Any) -> None:
     if not diagonal.max(initial=0) <= np.finfo(dtype).max:  # NaN, too
         raise ValueError(f"squared lengths overflow {dtype}: scale X, or use float64.")
     if (diagonal < 0).any():
-        row = int(np.argmin(diagonal))
-        raise ValueError(f"K[{row}, {row}] = {diagonal[row]:.3g} is negative: it is no kernel.")
+        i = int(np.argmin(diagonal))
+        raise ValueError(f"K[{i}, {i}] = {diagonal[i]:.3g} is negative: this is not a kernel.")
 
 
 def encode_classes(y: Array) -> tuple[Array, Array]:
