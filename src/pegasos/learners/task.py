@@ -272,7 +272,7 @@ def check_stops(checkpoints: Any, start: int, total: int, unit: str) -> list[int
     if stops and stops[-1] > total:
         raise ValueError(f"checkpoint {stops[-1]} lies beyond the run of {total} {unit}.")
     if stops and stops[0] <= start:
-        raise ValueError(f"checkpoint {stops[0]} lies before the {start} {unit} already done.")
+        raise ValueError(f"checkpoint {stops[0]} lies before the {start} {unit} of warm_start.")
     return stops
 
 

@@ -33,8 +33,8 @@ from pegasos.program.terminal import console
 from pegasos.program.terminal.console import percent
 from pegasos.program.terminal.grammar import option_flag
 from pegasos.program.terminal.reproduction import expansion_degree, kernel_words
-from pegasos.search.grid import Advice
 from pegasos.search.estimates import Figure
+from pegasos.search.grid import Advice
 from pegasos.search.settings import Setting
 
 _INTERVAL = "95 % interval"
