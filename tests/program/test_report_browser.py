@@ -246,14 +246,6 @@ def test_titles_of_columns_stand_where_their_values_do(browser, pages):
     assert browser.execute_script(crooked) == []
 
 
-def test_verdicts_pick_rows(browser, pages):
-    look(browser, pages["study"])
-    shown = "return [...document.querySelectorAll('#section-numbers tbody tr[data-group]')].filter(r => !r.hidden).length"
-    before = browser.execute_script(shown)
-    browser.find_element("css selector", "#section-numbers select.filter").send_keys("differs")
-    until(browser, f"return (() => {{ {shown} }})() < {before}")
-
-
 @pytest.mark.parametrize("name", ["sweep", "study"])
 @pytest.mark.parametrize(("width", "dark"), [(390, True), (1280, True)])
 def test_nothing_is_wider_than_the_screen(browser, pages, name, width, dark):

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pegasos.program.files import as_csv
-from pegasos.program.pages.values import is_number, percent, value_text
+from pegasos.program.pages.values import is_number, value_text
 from pegasos.program.pages.vega import Spec
+from pegasos.program.terminal.console import percent
 
 #: Rows of the table behind a chart.
 MOST_ROWS = 1000
@@ -83,15 +84,13 @@ class Code(Block):
 class Table(Block):
     """Rows under columns (key, title, format); columns without values are left out.
 
-    `filter_by` is the column whose values select rows; a click on a value of column `picks` shows
-    that cell.
+    A click on a value of column `picks` shows that cell.
     """
 
     name: str
     title: str
     columns: list[tuple[str, str, str]]
     rows: list[dict[str, Any]]
-    filter_by: str | None = None
     folded: bool = False
     picks: str | None = None
     kind: str = "table"
@@ -105,14 +104,6 @@ class Table(Block):
     def tables(self) -> list[Table]:
         """Return the table itself."""
         return [self]
-
-    @property
-    def choices(self) -> list[str]:
-        """Values of the column that selects rows."""
-        if self.filter_by is None:
-            return []
-        found = list(dict.fromkeys(str(row.get(self.filter_by)) for row in self.rows))
-        return found if len(found) > 1 else []
 
     @property
     def look(self) -> str:

@@ -165,8 +165,6 @@ def axes_of(points: list[Point]) -> list[Axis]:
         axis = Axis(name, titles.get(name) or texts.title_of(name), values, [])
         if axis.numeric:
             values.sort(key=lambda value: (value is None, value or 0))
-        elif name == "kernel":
-            values.sort(key=texts.kernel_order)
         axis.labels = _labels(axis, inside)
         found.append(axis)
         for point in points:

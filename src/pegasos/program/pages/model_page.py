@@ -32,19 +32,13 @@ from pegasos.program.pages.labeled_rows import LabeledRows, as_dataset
 from pegasos.program.pages.page import Page
 from pegasos.program.pages.panel_section import model_panel
 from pegasos.program.pages.plane_section import boundary_blocks, map_blocks
-from pegasos.program.pages.values import (
-    cost_text,
-    count,
-    duration,
-    kernel_text,
-    number_text,
-    percent,
-)
+from pegasos.program.pages.values import cost_text, count, duration, kernel_text, number_text
 from pegasos.program.records.models import ModelCard, learner_facts
 from pegasos.program.records.runs import ErrorCount
 from pegasos.program.scoring import scores_of
 from pegasos.program.tables.dataset import Dataset, take
 from pegasos.program.tables.row_hashes import hash_rows, split_known
+from pegasos.program.terminal.console import percent
 from pegasos.program.terminal.reproduction import next_commands, python_lines
 from pegasos.search.anatomy import anatomy
 from pegasos.search.estimates import Estimate

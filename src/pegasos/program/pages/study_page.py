@@ -7,8 +7,9 @@ import base64
 from pegasos.program.pages import vega
 from pegasos.program.pages.blocks import Block, Chart, Gallery, Section, Table, Text, Tiles, columns
 from pegasos.program.pages.page import Page
-from pegasos.program.pages.values import count, duration, percent
+from pegasos.program.pages.values import count, duration
 from pegasos.program.pages.vega import Rows, Spec, chart, mark, number, tooltip, word
+from pegasos.program.terminal.console import percent
 from pegasos.studies.results import VERDICTS, Figure, JudgedNumber, StudyResult
 
 _VERDICT_COLORS = dict(zip(VERDICTS, ["#009e73", "#0072b2", "#e69f00", "#d55e00"], strict=True))
@@ -58,7 +59,7 @@ def _numbers(study: StudyResult) -> list[Block]:
     listed += columns("number", ours="ours", noise="noise", low="2.5 %", high="97.5 %")
     listed += columns("text", verdict="verdict", reason="reason")
     rows = [vars(each) for each in study.numbers]
-    table = Table("numbers", "Every printed number", listed, rows, filter_by="verdict")
+    table = Table("numbers", "Every printed number", listed, rows)
     errors = [each for each in study.numbers if 0 <= each.printed <= 1 and 0 <= each.ours <= 1]
     if len(errors) < 5:
         return [table, Text(_VERDICTS, small=True)]

@@ -109,15 +109,6 @@ def kernel_text(kernel: Any) -> str:
     return ", ".join(parts)
 
 
-def kernel_order(value: Any) -> tuple[int, str, list[float], str]:
-    """Return the sort key of a kernel on an axis: linear, then by name and parameters."""
-    if not isinstance(value, Kernel):
-        return (0 if value == "linear" else 2), "", [], value_text(value)
-    factor = getattr(value, "factor", None)  # of a relative width
-    numbers = [each for each in (factor, *value.get_params().values()) if is_number(each)]
-    return 1, value.name, numbers, kernel_text(value)
-
-
 def cost_text(cost: float | None) -> str:
     """Return the C beside a λ, if it is known."""
     return "" if cost is None else f" (C {number_text(cost)})"
@@ -141,11 +132,6 @@ def unbroken(text: str) -> str:
     'λ\xa0=\xa01e-8 (C\xa07): 3\xa0%'
     """
     return _JOINED.sub("\u00a0", text)
-
-
-def percent(value: float | None) -> str:
-    """Return an error in percent."""
-    return "" if value is None else f"{100 * value:.2f} %"
 
 
 def count(number: int, noun: str) -> str:

@@ -124,13 +124,6 @@ addEventListener("beforeprint", () => { for (const each of document.querySelecto
 
 // -- tables -----------------------------------------------------------------------------------------------------------------
 
-for (const select of document.querySelectorAll("select.filter")) {
-  const rows = select.closest(".pickers").nextElementSibling.querySelectorAll("tbody tr");
-  select.addEventListener("change", () => {
-    for (const row of rows) row.hidden = select.value !== "" && row.dataset.group !== select.value;
-  });
-}
-
 // Every column sorts: a click or Enter on its title, once more for the other direction. Empty values stay last.
 function sorts(table) {
   const body = table.tBodies[0], heads = table.tHead ? [...table.tHead.rows[0].cells] : [];
