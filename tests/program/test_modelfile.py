@@ -214,7 +214,7 @@ def test_searches_save_their_best_estimator(tmp_path: Path) -> None:
         SweepCV(Pegasos(random_state=0), {"lam": [1e-3, 1e-1]}, cv=2),
         GridSearchCV(Pegasos(), {"lam": [0.1]}, cv=2),
     ):
-        with pytest.raises(BadModel, match="has no best estimator to save: fit it first"):
+        with pytest.raises(BadModel, match="has no best estimator to save: fit it with"):
             save(search, tmp_path / "no.model")
         same_answers(search.fit(X, y), round_trip(search, tmp_path), X)
 
@@ -528,7 +528,7 @@ def test_card_rows_and_versions(tmp_path: Path) -> None:
         ),
         (
             {"card": {"f": print}},
-            "card cannot be written as JSON: <built-in function print> is neither",
+            "card cannot be written as JSON: .* 'builtin_function_or_method'",
         ),
         ({"card": [1]}, "could not be read again: its parts cannot be put together"),
         ({"card": {"a": "x" * 17_000_000}}, "could not be read again: the header has"),
@@ -573,11 +573,11 @@ class OwnScaler(StandardScaler):
         ),
         (
             make_pipeline(OneHotEncoder(min_frequency=2), Pegasos()),
-            "steps/onehotencoder has groups of rare categories",
+            "steps/onehotencoder: model files do not support groups of rare",
         ),
         (
             make_pipeline(OneHotEncoder(max_categories=3), Pegasos()),
-            "steps/onehotencoder has groups of rare categories",
+            "steps/onehotencoder: model files do not support groups of rare",
         ),
         (
             make_pipeline(OneHotEncoder(feature_name_combiner=lambda name, value: name), Pegasos()),
@@ -626,9 +626,9 @@ def test_unfitted_models_are_refused(estimator: Any, tmp_path: Path) -> None:
 
 
 def test_other_objects_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadModel, match="'text' is a str, not an estimator"):
+    with pytest.raises(BadModel, match="a str is not an estimator"):
         save("text", tmp_path / "a.model")
-    with pytest.raises(BadModel, match="not an estimator; save a fitted learner"):
+    with pytest.raises(BadModel, match="is not an estimator; save a fitted learner"):
         save(Pegasos, tmp_path / "a.model")
 
 
@@ -700,7 +700,7 @@ def test_other_formats_are_no_models(content: bytes, message: str, tmp_path: Pat
 
 
 def test_folders_pipes_and_missing_files(tmp_path: Path) -> None:
-    with pytest.raises(BadModel, match="this is a folder"):
+    with pytest.raises(BadModel, match="not a regular file"):
         load(tmp_path)
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "none.model")

@@ -28,7 +28,7 @@ from pegasos.preprocessing import DropOutliers
 from pegasos.program.errors import BadModel
 from pegasos.program.modelfile import BadModel as SameBadModel
 from pegasos.program.onnxfile import export_onnx, graph
-from pegasos.program.onnxfile.running import Agreement, OnnxModel
+from pegasos.program.onnxfile.model import Agreement, OnnxModel
 from pegasos.search.anatomy import anatomy, class_probabilities
 from samples import digits, passing_polars_on, usps
 

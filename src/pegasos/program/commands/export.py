@@ -14,7 +14,7 @@ from pegasos.program.terminal.options import ModelFile, ReadingOptions, option
 
 if TYPE_CHECKING:
     from pegasos.program.onnxfile import Exported
-    from pegasos.program.onnxfile.running import Agreement
+    from pegasos.program.onnxfile.model import Agreement
     from pegasos.program.saved_models import SavedModel
 
 #: Rows per call: an ONNX file holds the kernel between all rows of a call and all support vectors.
@@ -67,7 +67,7 @@ def command(
 def _compare(
     saved: SavedModel, exported: Exported, data: str, reading: ReadingOptions
 ) -> Agreement:
-    from pegasos.program.onnxfile.running import Agreement, OnnxModel
+    from pegasos.program.onnxfile.model import Agreement, OnnxModel
 
     model, found = OnnxModel(exported), Agreement()
     with console.working(f"comparing on {data}"):

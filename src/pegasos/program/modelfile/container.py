@@ -30,7 +30,6 @@ _KEY = "pegasos"
 #: checksum is followed by a space.
 _START = b'{"__metadata__":{"pegasos":"'
 _BLANK = "0" * 64
-_CHUNK = 2**20
 
 
 def write(path: Path, arrays: Mapping[str, Array], description: str) -> int:
@@ -65,12 +64,10 @@ def read(path: str | os.PathLike[str], limit: int) -> tuple[bytes, dict[str, Arr
 
 def _check_file(path: str | os.PathLike[str], limit: int) -> None:
     """Refuse files of another format, files larger than the limit, and wrong checksums."""
-    # Opening a pipe without O_NONBLOCK would wait for its writer.
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    with os.fdopen(handle, "rb") as file:
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode):
-            raise NotAModel("this is not a regular file, so it holds no model.")
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode):
+        raise NotAModel("this is not a regular file, so it holds no model.")
+    with open(path, "rb") as file:
         if status.st_size > limit:
             raise BadModel(
                 f"the file has {status.st_size / 1e6:,.1f} MB, more than the limit of "
@@ -85,9 +82,7 @@ def _check_file(path: str | os.PathLike[str], limit: int) -> None:
                 f"the header has {header:,} bytes, more than {MOST_HEADER_BYTES:,}: "
                 "names, categories and card are too large, or the file is damaged."
             )
-        digest = hashlib.sha256(beginning)
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
+        digest = hashlib.file_digest(file, lambda: hashlib.sha256(beginning))
     if digest.hexdigest().encode() != stored:
         raise BadModel(
             "the file is damaged or cut off: its checksum does not match its content. "
@@ -96,8 +91,6 @@ def _check_file(path: str | os.PathLike[str], limit: int) -> None:
 
 
 def begins_like_model(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file begins like a safetensors file: a header length, then JSON."""
+    """Return whether a file begins like a model file."""
     with open(path, "rb") as file:
-        beginning = file.read(9)
-    length = int.from_bytes(beginning[:8], "little")
-    return beginning[8:] == b"{" and 2 <= length <= MOST_HEADER_BYTES
+        return file.read(8 + len(_START)).startswith(_START, 8)

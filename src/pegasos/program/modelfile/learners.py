@@ -15,38 +15,11 @@ from pegasos.learners.catalogue import DECLARATIONS, learner_class
 from pegasos.learners.task import PRECOMPUTED, is_precomputed
 from pegasos.nystroem import Nystroem
 from pegasos.program.errors import short
-from pegasos.program.modelfile.parts import (
-    FLOATS,
-    LEARNER,
-    MOST_FEATURES,
-    NUMBERS,
-    Built,
-    Check,
-    Fields,
-    Part,
-    count,
-    is_array,
-    list_of,
-    number,
-    of_type,
-    optional,
-)
+from pegasos.program.modelfile import parts
+from pegasos.program.modelfile.parts import Built, Check, Fields, Part, count, number
 from pegasos.program.modelfile.values import Record, is_scalar, register, strings
 
-Array = np.ndarray[Any, Any]
-
-
 _NOT_FINITE = "are not finite for rows of the size of the training rows"
-
-
-class KernelRecord(Record):
-    """A kernel, whose parameters are checked."""
-
-    def build(self, fields: dict[str, Any], place: str) -> Any:
-        """Return the kernel, or raise ValueError."""
-        kernel = self.cls(**fields)
-        kernel.resolve(np.zeros((1, 1)))
-        return kernel
 
 
 class NotKept:
@@ -89,26 +62,25 @@ class Learner(Part):
             setattr(estimator, name, fields.take(name, check))
         estimator.classes_ = _classes(fields)
         columns = estimator.predictor_count(estimator.classes_)
-        estimator.intercept_ = fields.array("intercept_", FLOATS, columns)
+        estimator.intercept_ = fields.array("intercept_", parts.FLOATS, columns)
         if estimator.kernel is None:
             length, estimator._saved = width, NotKept()
-            estimator.coef_ = fields.array("coef_", FLOATS, columns, width)
+            estimator.coef_ = fields.array("coef_", parts.FLOATS, columns, width)
         else:
             _set_support(fields, estimator, columns)
             length, estimator._saved = len(estimator.support_), None
         stages = len(estimator.checkpoints_)
         for name, shape in (("_stage_vectors", (columns, length)), ("_stage_bias", (columns,))):
-            setattr(estimator, name, fields.array(name, FLOATS, stages, *shape))
-        for name in self._curves:
-            setattr(estimator, name, fields.take(name, _is_curve))
-        shapes: dict[str, Any] = dict.fromkeys(("objective_", "dual_objective_"), (columns,))
+            setattr(estimator, name, fields.array(name, parts.FLOATS, stages, *shape))
+        shapes: dict[Any, Any] = dict.fromkeys(("objective_", "dual_objective_"), (columns,))
         shapes[self.cls.declaration.fitted_course] = (None, 3)
-        for name in shapes.keys() & set(self._curves):
-            fields.check_shape(name, getattr(estimator, name), *shapes[name])
+        for name in self._curves:
+            curve = fields.array(name, parts.NUMBERS, *shapes.get(name, ()), finite=False)
+            setattr(estimator, name, np.atleast_1d(curve))
         pairs, estimator._mark = estimator.has_pairs(estimator.classes_), None
         estimator.calibration_ = _calibration(fields, columns, pairs)
         _check_scores(estimator, fields)
-        return Built(estimator, width, LEARNER)
+        return Built(estimator, width, parts.LEARNER)
 
 
 def _with_settings(cls: Any, params: dict[str, Any], fields: Fields) -> Any:
@@ -121,31 +93,31 @@ def _with_settings(cls: Any, params: dict[str, Any], fields: Fields) -> Any:
     return estimator
 
 
-def _is_curve(values: Any) -> bool:
-    return isinstance(values, np.ndarray) and values.dtype.type in NUMBERS and 1 <= values.ndim <= 2
-
-
-def _classes(fields: Fields) -> Array:
-    classes = fields.take("classes_", is_array)
+def _classes(fields: Fields) -> Any:
+    classes = fields.take("classes_", parts.is_array)
     in_order = classes.dtype != object and bool((classes[:-1] < classes[1:]).all())
     fields.require(
         len(classes) > 1 and classes.ndim == 1 and in_order,  # nan is below nothing
         "it has fewer than two classes, or they are of mixed kinds, not finite or not in order",
     )
-    checked: Array = classes
-    return checked
+    return classes
 
 
 def _kernel(fields: Fields, setting: Any) -> Any:
     """Return the fitted kernel, which must be of the class that the settings name."""
     named = setting if is_precomputed(setting) else as_kernel(setting)
 
-    def is_resolved(kernel: Any) -> bool:
+    def is_fitted(kernel: Any) -> bool:
         if isinstance(kernel, Kernel):
-            return type(kernel) is type(named) and not kernel.relative
+            return _is_kernel(kernel) and type(kernel) is type(named) and not kernel.relative
         return is_precomputed(kernel) and is_precomputed(setting)
 
-    return fields.take("kernel_", is_resolved)
+    return fields.take("kernel_", is_fitted)
+
+
+def _is_kernel(value: Any) -> bool:
+    """Return whether a value is a kernel, or raise ValueError if its parameters are impossible."""
+    return isinstance(value, Kernel) and value.resolve(np.zeros((1, 1))) is not None
 
 
 def _set_support(fields: Fields, estimator: Any, columns: int) -> None:
@@ -156,7 +128,7 @@ def _set_support(fields: Fields, estimator: Any, columns: int) -> None:
     below = min(estimator._m, fields.width) if precomputed else estimator._m
     is_inside = ((support >= 0) & (support < below)).all()
     fields.require(is_inside, "the numbers of its support vectors are beyond its training rows")
-    estimator.dual_coef_ = fields.array("dual_coef_", FLOATS, columns, len(support))
+    estimator.dual_coef_ = fields.array("dual_coef_", parts.FLOATS, columns, len(support))
     count, kinds = 0 if precomputed else len(support), (estimator.dual_coef_.dtype.type,)
     estimator.support_vectors_ = fields.array(
         "support_vectors_", kinds, count, fields.width, or_csr=True
@@ -165,18 +137,18 @@ def _set_support(fields: Fields, estimator: Any, columns: int) -> None:
 
 def _calibration(fields: Fields, columns: int, pairs: bool) -> Any:
     """Return the map to probabilities: sigmoids as slope and offset, isotonic steps as knots."""
-    calibration = fields.take("calibration_", of_type(Calibration, type(None)))
+    calibration = fields.take("calibration_", parts.of_type(Calibration, type(None)))
     if calibration is None:
         return None
-    kind, parts, (least, most) = calibration.kind, calibration.columns, POWERS
+    kind, maps, (least, most) = calibration.kind, calibration.columns, POWERS
     fields.require(
         kind in (SIGMOID, ISOTONIC)
-        and len(parts) == columns
+        and len(maps) == columns
         and (number(calibration.power) and least <= calibration.power <= most)
         and calibration.pairs is pairs,
         "its calibration is not possible",
     )
-    for part in parts:
+    for part in maps:
         fields.check_shape("calibration_", part, *((2,) if kind == SIGMOID else (None, 2)))
         fields.require(np.isfinite(part).all(), "its calibration holds numbers that are not finite")
         knots = part[:, 1] if kind == ISOTONIC else np.zeros(1)
@@ -207,9 +179,7 @@ class Landmarks(Part):
 def _check_scores(learner: Any, fields: Fields) -> None:
     """Refuse a learner whose scores may overflow for rows no larger than the training rows.
 
-    Scores of linear models are bounded by |w·x| <= |w||x|, those of kernel models by the largest
-    |K(x, z)| of rows as long as the longest training row. Larger rows are reported when they are
-    predicted.
+    Scores of linear models are bounded by |w·x| <= |w||x|, others by the largest |K(x, z)|.
     """
     kernel, reach = vars(learner).get("kernel_"), learner._reach or 0.0
     largest = np.sqrt(reach) if kernel is None else reach
@@ -239,27 +209,22 @@ def _largest_value(kernel: Kernel, rows: Any, reach: float, fields: Fields) -> f
     return largest
 
 
-def _weights(value: Any) -> bool:
-    """Return whether a value maps classes to finite numbers."""
-    return type(value) is dict and all(map(is_scalar, value)) and all(map(number, value.values()))
-
-
 #: Checks of the settings that may be no scalars, or that `_check_parameters` does not check.
 _SETTINGS: dict[str, Check] = {
-    "kernel": lambda value: is_scalar(value) or isinstance(value, Kernel),
+    "kernel": lambda value: is_scalar(value) or _is_kernel(value),
     "fit_intercept": lambda value: type(value) is bool or value == "free",
-    "class_weight": lambda value: value in (None, "balanced") or _weights(value),
-    "checkpoints": optional(list_of(count)),
-    "random_state": optional(count),
+    "class_weight": lambda value: value in (None, "balanced") or parts.weights(value),
+    "checkpoints": parts.optional(parts.list_of(count)),
+    "random_state": parts.optional(count),
 }
 #: Checks of the fitted values of every learner, and of those that its declaration may name.
 _VALUES: dict[str, Check] = {
     "n_iter_": count,
     "_m": lambda value: count(value) and value > 0,
     "_constant": lambda value: type(value) is float and value in (0.0, 1.0),
-    "_reach": optional(lambda value: number(value) and value >= 0),
-    "_seed": optional(count),
-    "checkpoints_": list_of(count),
+    "_reach": parts.optional(lambda value: number(value) and value >= 0),
+    "_seed": parts.optional(count),
+    "checkpoints_": parts.list_of(count),
     "threshold_": number,
     "plan_": lambda value: (
         type(value) is Plan
@@ -268,20 +233,18 @@ _VALUES: dict[str, Check] = {
 }
 _NUMBERS: dict[str, Check] = {
     "lam_": lambda value: number(value) and value > 0,
-    "gap_": of_type(int, float),  # nan if it is unknown
+    "gap_": parts.of_type(int, float),  # nan if it is unknown
 }
 _ARRAYS = ("intercept_", "_stage_vectors", "_stage_bias", "calibration_")
 _LINEAR, _KERNEL = ("coef_",), ("kernel_", "support_", "support_vectors_", "dual_coef_")
 
 register(
-    *map(KernelRecord, KERNELS.values()),
-    Record(Plan),
-    Record(Calibration),
-    *(Learner(learner_class(each), most_features=MOST_FEATURES) for each in DECLARATIONS),
+    *map(Record, (*KERNELS.values(), Plan, Calibration)),
+    *(Learner(learner_class(each), most_features=parts.MOST_FEATURES) for each in DECLARATIONS),
     Landmarks(
         Nystroem,
         attributes=("kernel_", "landmarks_", "landmark_indices_", "weights_", "eigenvalues_"),
         left_out=("memory",),
-        most_features=MOST_FEATURES,
+        most_features=parts.MOST_FEATURES,
     ),
 )

@@ -10,9 +10,7 @@ from __future__ import annotations
 import os
 import platform
 from dataclasses import dataclass, field
-from functools import cache
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +19,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from pegasos.engine.runtime.memory import parse_bytes, total_bytes
-from pegasos.program.errors import BadModel, short
+from pegasos.program.errors import BadModel
 from pegasos.program.files import replacing
 from pegasos.program.modelfile import container, learners, transformers  # noqa: F401 - parts
 from pegasos.program.modelfile.parts import LEARNER, Built
@@ -33,16 +31,6 @@ Array = np.ndarray[Any, Any]
 FORMAT = 5
 _ROWS = "rows"
 _AGAIN = "fit the model again and save it"
-#: Errors of Python, NumPy and scikit-learn for values that no model has.
-_ERRORS = (
-    ValueError,
-    TypeError,
-    ArithmeticError,
-    LookupError,
-    AttributeError,
-    MemoryError,
-    RecursionError,
-)
 
 
 @dataclass(frozen=True)
@@ -128,7 +116,7 @@ def save(
     ['b']
     """
     encoder = Encoder()
-    model = encoder.encode(_checked(estimator), "model")
+    model = encoder.encode(fitted_model(estimator), "model")
     if rows is not None:
         encoder.arrays[_ROWS] = np.sort(rows)
     try:
@@ -192,8 +180,6 @@ def read_model(path: str | os.PathLike[str], limit: int | float | str | None = N
     limit : int, float or str, optional
         Largest size of the file in bytes or as text ("2GB"); by default half of the memory.
     """
-    if Path(path).is_dir():
-        raise BadModel(f"{os.fspath(path)!r}: this is a folder; give the name of a model file.")
     try:
         return _read(path, total_bytes() // 2 if limit is None else parse_bytes(limit))
     except BadModel as error:
@@ -204,18 +190,22 @@ def _read(path: str | os.PathLike[str], limit: int) -> Model:
     description, arrays = container.read(path, limit)
     try:
         head = parse(description, limit)
-        _check_format(head["format"])
+        if (found := head["format"]) != FORMAT:
+            age, todo = ("a newer", "upgrade pegasos") if found > FORMAT else ("an older", _AGAIN)
+            formats = f"format {found:.0f}; this one reads {FORMAT}"
+            raise BadModel(f"the file was written by {age} pegasos ({formats}): {todo}.")
         built = Decoder(arrays).decode(head["model"], "model")
         if not isinstance(built, Built) or built.outputs != LEARNER:
             raise BadModel("it does not end with a learner of pegasos, so it cannot predict.")
         rows = arrays.get(_ROWS)
-        if rows is not None and (rows.dtype != np.uint64 or (rows[:-1] > rows[1:]).any()):
+        is_list = rows is None or (rows.dtype == np.uint64 and rows.ndim == 1)
+        if not is_list or (rows is not None and (rows[:-1] > rows[1:]).any()):
             raise BadModel("its rows are not sorted 64-bit hashes.")
         versions = {name: str(value) for name, value in head["versions"].items()}
         return Model(built.estimator, built.inputs, dict(head["card"]), rows, FORMAT, versions)
     except BadModel:
         raise
-    except _ERRORS as error:
+    except Exception as error:  # an untrusted file may cause any
         reason = " ".join(str(error).split())[:200]
         raise BadModel(
             f"its parts cannot be put together ({type(error).__name__}: {reason}). It is damaged, "
@@ -223,48 +213,29 @@ def _read(path: str | os.PathLike[str], limit: int) -> Model:
         ) from error
 
 
-def _check_format(found: int) -> None:
-    """Refuse files that other versions wrote."""
-    if found != FORMAT:
-        age, remedy = ("a newer", "upgrade pegasos") if found > FORMAT else ("an older", _AGAIN)
-        raise BadModel(
-            f"the file was written by {age} pegasos (format {found:.0f}; this one reads {FORMAT}): "
-            f"{remedy}."
-        )
-
-
 def fitted_model(estimator: Any) -> Any:
-    """Return the estimator that `save` would write: of a search, the best one.
+    """Return the estimator that `save` writes: of a search, the best one.
 
     Estimators that a file cannot contain raise BadModel with the reason.
     """
-    model = _checked(estimator)
-    Encoder().encode(model, "model")
-    return model
-
-
-def _checked(estimator: Any) -> Any:
-    """Return a fitted estimator, of a search the best one."""
     from pegasos.sklearn_private import is_search
 
     kind = type(estimator).__name__
     if is_search(estimator):
         estimator = vars(estimator).get("best_estimator_")
         if estimator is None:
-            todo = "fit it first, with refit=True"
-            raise BadModel(f"this {kind} has no best estimator to save: {todo}.")
+            raise BadModel(f"this {kind} has no best estimator to save: fit it with refit=True.")
     if not isinstance(estimator, BaseEstimator):
-        what = f"{short(estimator)} is a {kind}, not an estimator"
-        raise BadModel(f"{what}; save a fitted learner or pipeline.")
+        raise BadModel(f"a {kind} is not an estimator; save a fitted learner or pipeline.")
     try:
         check_is_fitted(estimator)
     except NotFittedError:
         what = f"this {kind} is not fitted yet: there is nothing to save"
         raise BadModel(f"{what}. Call fit first.") from None
+    Encoder().encode(estimator, "model")
     return estimator
 
 
-@cache
 def _versions() -> dict[str, str]:
     libraries = ("pegasos", "scikit-learn", "numpy", "scipy")
     return {**{name: version(name) for name in libraries}, "python": platform.python_version()}

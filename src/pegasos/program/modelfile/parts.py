@@ -16,9 +16,8 @@ import numpy as np
 from scipy import sparse
 
 from pegasos.program.errors import BadModel, short
-from pegasos.program.modelfile.values import Record
+from pegasos.program.modelfile.values import Record, is_scalar
 
-Array = np.ndarray[Any, Any]
 Check = Callable[[Any], bool]
 
 #: Features of one part: SciPy's own indices end here.
@@ -61,6 +60,11 @@ def list_of(check: Check) -> Check:
     return lambda value: type(value) is list and all(map(check, value))
 
 
+def weights(value: Any) -> bool:
+    """Return whether a value is a dict of finite numbers."""
+    return type(value) is dict and all(map(is_scalar, value)) and all(map(number, value.values()))
+
+
 @dataclass(frozen=True)
 class Built:
     """Rebuilt estimator with its numbers of input and output columns.
@@ -96,18 +100,14 @@ class Fields:
         return value
 
     def array(
-        self,
-        name: str,
-        dtypes: tuple[Any, ...],
-        *shape: int | None,
-        finite: bool = True,
-        or_csr: bool = False,
+        self, name: str, dtypes: Any, *shape: int | None, finite: bool = True, or_csr: bool = False
     ) -> Any:
         """Return an array of one of these dtypes; None in the shape stands for any length."""
         array = self.take(
             name, lambda value: is_array(value) or (or_csr and sparse.issparse(value))
         )
-        self.check_shape(name, array, *shape)
+        if shape:
+            self.check_shape(name, array, *shape)
         self.require(array.dtype.type in dtypes, f"{name} has the dtype {array.dtype}")
         if finite:
             numbers = array.data if sparse.issparse(array) else array
@@ -146,10 +146,7 @@ class Part(Record):
         """Return parameters, fitted attributes and columns of an estimator."""
         output = getattr(value, "_sklearn_output_config", {}).get("transform", "default")
         if output != "default":
-            raise BadModel(
-                f"{place} has set_output(transform={output!r}): "
-                "set it to 'default', fit again, and save."
-            )
+            raise BadModel(f"{place} has set_output({output!r}): set 'default', and fit again.")
         params = {name: getattr(value, name) for name in self._parameters()}
         if not isinstance(params.get("random_state"), int | np.integer | None):
             params["random_state"] = getattr(value, "_seed", None)  # drawn from the generator

@@ -19,28 +19,13 @@ from sklearn.pipeline import Pipeline
 
 from pegasos.preprocessing import DropOutliers
 from pegasos.program.errors import BadModel, short
-from pegasos.program.modelfile.parts import (
-    LEARNER,
-    MOST_CELLS,
-    MOST_FEATURES,
-    NUMBERS,
-    Built,
-    Fields,
-    Part,
-    count,
-    is_array,
-    list_of,
-    number,
-    of_type,
-)
+from pegasos.program.modelfile import parts
+from pegasos.program.modelfile.parts import Built, Fields, Part, count, number
 from pegasos.program.modelfile.values import Record, objects, register
-
-Array = np.ndarray[Any, Any]
 
 #: Columns that PolynomialFeatures may make: one row of them still fits anywhere.
 _MOST_PRODUCTS = 2**24
 _SEEN = "n_samples_seen_"
-_REST = "remainder"
 
 
 class Scaler(Part):
@@ -54,7 +39,7 @@ class Scaler(Part):
             if value is None or (name == _SEEN and number(value)):
                 fields.take(name, lambda value: True)
             else:
-                value = fields.array(name, NUMBERS, fields.width, finite=False)
+                value = fields.array(name, parts.NUMBERS, fields.width, finite=False)
                 unknown &= np.isnan(value) | (name == _SEEN)  # a column without any value has NaN
             setattr(estimator, name, value)
         with np.errstate(all="ignore"):
@@ -89,14 +74,12 @@ class Imputer(Part):
         return {"statistics_": estimator.statistics_, "indicator": indicator}
 
     def _build(self, params: dict[str, Any], fields: Fields) -> Built:
-        indicator = fields.take("indicator", list_of(count))
-        fills = fields.take("statistics_", is_array)
+        indicator = fields.take("indicator", parts.list_of(count))
+        fills = fields.take("statistics_", parts.is_array)
         fields.check_shape("statistics_", fills, fields.width)
         dropped = np.array([fill != fill for fill in fills])  # a column without any value has NaN
         numbers = [fill for fill in fills[~dropped].tolist() if isinstance(fill, int | float)]
         fields.require(all(map(math.isfinite, numbers)), "its fill values are not finite")
-        drops = not params.get("keep_empty_features", False)
-        fields.require(drops or not dropped.any(), "a column that it keeps has no fill value")
         missing = params.get("missing_values", np.nan)
         other = missing + "." if isinstance(missing, str) else int(missing == 0)
         is_text = fills.dtype == object
@@ -114,13 +97,11 @@ class Encoder(Part):
 
     def _describe(self, estimator: Any, place: str) -> dict[str, Any]:
         if (estimator.min_frequency, estimator.max_categories) != (None, None):
-            raise BadModel(
-                f"{place} has groups of rare categories, which model files do not support."
-            )
+            raise BadModel(f"{place}: model files do not support groups of rare categories.")
         return {"categories_": list(estimator.categories_)}
 
     def _build(self, params: dict[str, Any], fields: Fields) -> Built:
-        categories = fields.take("categories_", list_of(is_array))
+        categories = fields.take("categories_", parts.list_of(parts.is_array))
         fields.require(
             len(categories) == fields.width
             and all(one.ndim == 1 and len(one) for one in categories),
@@ -139,8 +120,7 @@ class Steps(Record):
 
     def fields(self, value: Any, place: str) -> dict[str, Any]:
         """Return the steps by name."""
-        steps = {name: "passthrough" if step is None else step for name, step in value.steps}
-        return {"steps": steps}
+        return {"steps": dict(value.steps)}
 
     def build(self, fields: dict[str, Any], place: str) -> Built:
         """Return the Pipeline of these steps, whose numbers of columns must agree."""
@@ -148,14 +128,14 @@ class Steps(Record):
         steps = found.take("steps", _are_named)
         inputs = width = None
         for name, step in steps.items():
-            if step == "passthrough":
+            if step in (None, "passthrough"):
                 continue
             fits = isinstance(step, Built) and width in (None, step.inputs)
             found.require(fits, f"step {short(name)} does not take {width} features")
             inputs = step.inputs if inputs is None else inputs
             width = step.outputs
-        parts = [(name, getattr(step, "estimator", step)) for name, step in steps.items()]
-        return Built(Pipeline(parts), inputs, width)
+        built = [(name, getattr(step, "estimator", step)) for name, step in steps.items()]
+        return Built(Pipeline(built), inputs, width)
 
 
 class Columns(Part):
@@ -165,16 +145,13 @@ class Columns(Part):
         positions = estimator._transformer_to_input_indices  # includes the remaining columns
         fitted = {name: part for name, part, _ in estimator.transformers_}
         given = {name: part for name, part, _ in estimator.transformers}
-        if _REST in given:
-            what = "has a transformer named 'remainder', which scikit-learn confuses"
-            raise BadModel(f"{place} {what}; rename it.")
         by_name = {
             name
             for name, _, chosen in estimator.transformers
             if isinstance(chosen, list) and all(isinstance(each, str) for each in chosen)
         }
         columns = {}
-        for name, part in {**given, _REST: estimator.remainder}.items():
+        for name, part in {**given, "remainder": estimator.remainder}.items():
             taken = [int(column) for column in positions[name]]
             if not isinstance(part, str):
                 part = fitted[name] if taken else "drop"  # not fitted without columns
@@ -185,7 +162,7 @@ class Columns(Part):
         is_flag = isinstance(params.get("verbose_feature_names_out", True), bool)
         fields.require(is_flag, "verbose_feature_names_out is neither True nor False")
         described = fields.take("columns", _are_named)
-        is_sparse = fields.take("sparse_output_", of_type(bool))
+        is_sparse = fields.take("sparse_output_", parts.of_type(bool))
         listed = {column for _, taken, _ in described.values() for column in taken}
         fields.require(len(listed) == fields.width, "it does not name each column")
         plain, unfitted, fitted = list[Any](), list[Any](), dict[str, Any]()
@@ -203,7 +180,9 @@ class Columns(Part):
             unfitted.append((name, clone(fitted[name]) if name in fitted else part, chosen))
             slices[name] = slice(outputs, outputs + given) if given else slice(0, 0)
             outputs += given
-        weights = params.pop("transformer_weights", None)
+        weighting = params.pop("transformer_weights", None)
+        is_possible = weighting is None or parts.weights(weighting)
+        fields.require(is_possible, "its transformer_weights are not possible")
         estimator = ColumnTransformer(plain[:-1], remainder=plain[-1][1], **params)
         estimator.fit(np.zeros((1, fields.width)))
         estimator.transformers_ = [
@@ -211,7 +190,7 @@ class Columns(Part):
         ]
         estimator.sparse_output_, estimator.output_indices_ = is_sparse, slices
         estimator.set_params(
-            transformers=unfitted[:-1], remainder=unfitted[-1][1], transformer_weights=weights
+            transformers=unfitted[:-1], remainder=unfitted[-1][1], transformer_weights=weighting
         )
         return Built(estimator, fields.width, outputs)
 
@@ -220,13 +199,14 @@ class Dropping(Part):
     """DropOutliers: the estimator that was fitted to the kept rows."""
 
     def _build(self, params: dict[str, Any], fields: Fields) -> Built:
-        inner = fields.take("estimator_", of_type(Built))
-        is_possible = inner.outputs == LEARNER and inner.inputs == fields.width
+        inner = fields.take("estimator_", parts.of_type(Built))
+        is_possible = inner.outputs == parts.LEARNER and inner.inputs == fields.width
         fields.require(is_possible, "its estimator is not a learner of its columns")
+        fields.require(number(params.get("threshold", 3.0)), "its threshold is not a number")
         estimator = DropOutliers(clone(inner.estimator), **params)
         estimator.estimator_, estimator.classes_ = inner.estimator, inner.estimator.classes_
         estimator.kept_ = fields.array("kept_", (np.bool_,), None)
-        return Built(estimator, fields.width, LEARNER)
+        return Built(estimator, fields.width, parts.LEARNER)
 
 
 def _are_named(value: Any) -> bool:
@@ -246,7 +226,7 @@ register(
     Scaler(preprocessing.RobustScaler, attributes=("center_", "scale_")),
     Scaler(preprocessing.Normalizer),
     Products(preprocessing.PolynomialFeatures),
-    Imputer(SimpleImputer, most_features=MOST_CELLS // 2),
+    Imputer(SimpleImputer, most_features=parts.MOST_CELLS // 2),
     Encoder(preprocessing.OneHotEncoder, left_out=_RARE),
     Encoder(preprocessing.OrdinalEncoder, left_out=_RARE),
     Steps(Pipeline),
@@ -258,6 +238,6 @@ register(
         DropOutliers,
         attributes=("kept_", "estimator_"),
         left_out=("estimator",),
-        most_features=MOST_FEATURES,
+        most_features=parts.MOST_FEATURES,
     ),
 )

@@ -49,13 +49,7 @@ def parse(text: bytes, memory: int) -> Any:
 
 def to_json(value: Any) -> str:
     """Return a JSON value as ASCII text; numbers of NumPy become those of Python."""
-    return json.dumps(value, allow_nan=False, separators=(",", ":"), default=_python_number)
-
-
-def _python_number(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"{short(value)} is neither a number nor text")
+    return json.dumps(value, allow_nan=False, separators=(",", ":"), default=np.generic.item)
 
 
 def is_scalar(value: Any) -> bool:
@@ -139,10 +133,7 @@ class Encoder:
             self.arrays[place] = np.asarray(values, order="C")
             return {"array": place}
         if values.ndim != 1 or values.dtype.kind not in "OUT":
-            raise BadModel(
-                f"{place} has the dtype {values.dtype}, which a model file cannot hold; "
-                "use numbers or text."
-            )
+            raise BadModel(f"{place} has the dtype {values.dtype}: use numbers or text.")
         kind = "objects" if values.dtype.kind == "O" else "text"
         return {kind: self.encode(values.tolist(), place)}
 
@@ -160,10 +151,12 @@ class Decoder:
             return value
         if depth == _MOST_DEPTH:
             raise BadModel(f"{place} is nested too deeply.")
+
+        def inside(item: Any, name: Any) -> Any:
+            return self.decode(item, f"{place}/{name!s:.40}", depth + 1)
+
         if isinstance(value, list):
-            return [
-                self.decode(item, f"{place}/{index}", depth + 1) for index, item in enumerate(value)
-            ]
+            return [inside(item, index) for index, item in enumerate(value)]
         ((kind, content),) = value.items()
         if kind == "array":
             return self.arrays.pop(content)  # a second use could multiply the memory it takes
@@ -172,24 +165,16 @@ class Decoder:
         if kind == "dtype":
             return DTYPES[content].type
         if kind == "pairs":
-            return {
-                self.decode(key, place, depth + 1): self.decode(
-                    item, f"{place}/{key!s:.40}", depth + 1
-                )
-                for key, item in content
-            }
-        if kind in _SPARSE or kind in RECORDS:
-            fields = {
-                name: self.decode(item, f"{place}/{name:.40}", depth + 1)
-                for name, item in content.items()
-            }
-            return _csr(kind, **fields) if kind in _SPARSE else RECORDS[kind].build(fields, place)
+            return {inside(key, "key"): inside(item, key) for key, item in content}
         if kind in ("tuple", "text", "objects"):
-            items = self.decode(list(content), place, depth + 1)
+            items = inside(list(content), kind)
             return tuple(items) if kind == "tuple" else self._label_array(kind, items, place)
-        raise BadModel(
-            f"{place} is of the unknown type {short(kind)}. Known are {', '.join(RECORDS)}."
-        )
+        if kind not in RECORDS and kind not in _SPARSE:
+            raise BadModel(
+                f"{place} is of the unknown type {short(kind)}. Known are {', '.join(RECORDS)}."
+            )
+        fields = {name: inside(item, name) for name, item in content.items()}
+        return _csr(kind, **fields) if kind in _SPARSE else RECORDS[kind].build(fields, place)
 
     def _label_array(self, kind: str, items: list[Any], place: str) -> Array:
         if kind == "objects" and all(map(is_scalar, items)):
@@ -209,9 +194,7 @@ def _csr(kind: str, data: Array, indices: Array, indptr: Array, shape: tuple[int
 def strings(values: list[Any], place: str) -> Array:
     """Return an array of NumPy strings, which strips zero characters at their ends."""
     if not all(isinstance(item, str) and not item.endswith("\0") for item in values):
-        raise BadModel(
-            f"{place} holds values that are not text, or text that ends with a zero character."
-        )
+        raise BadModel(f"{place} is not text, or ends with a zero character.")
     return np.array(values, dtype=str)
 
 

@@ -1,4 +1,4 @@
-"""Build an ONNX file from a fitted model.
+"""Build an ONNX file from a fitted model, and compare it with the model.
 
 Columns become inputs, preprocessing steps and the classifier become operators, and labels, scores
 and probabilities become outputs.
@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
 import onnx
 from onnx import TensorProto, helper
 from sklearn.compose import ColumnTransformer
@@ -19,10 +20,12 @@ from sklearn.compose import ColumnTransformer
 from pegasos.program.errors import BadModel
 from pegasos.program.files import write_bytes
 from pegasos.program.modelfile import Model, fitted_model, read_model
-from pegasos.program.onnxfile import decisions
+from pegasos.program.onnxfile.classifiers import add_outputs, plain_classes
 from pegasos.program.onnxfile.graph import FORMAT, OPSET, Block, Graph
-from pegasos.program.onnxfile.transformers import branches, text_columns, transformed
+from pegasos.program.onnxfile.transformers import MISSING_TEXT, branches, text_columns, transformed
 from pegasos.search.anatomy import anatomy
+
+Array = np.ndarray[Any, Any]
 
 #: Name of the input if all columns are numeric, and names of the outputs.
 MATRIX, LABEL, SCORES, PROBABILITIES = "X", "label", "scores", "probabilities"
@@ -111,8 +114,8 @@ def export_onnx(model: Any, path: str | os.PathLike[str], *, float32: bool = Fal
     block = _input_block(graph, inputs, float32)
     for step in steps:
         block = transformed(step, block)
-    decisions.add_outputs(graph, learner, block.numbers(), outputs)
-    classes = decisions.plain_classes(learner.classes_).tolist()
+    add_outputs(graph, learner, block.numbers(), outputs)
+    classes = plain_classes(learner.classes_).tolist()
     facts = {
         "version": version("pegasos"),
         "steps": " -> ".join([*(each.label for each in parts.stages), type(learner).__name__]),
@@ -138,11 +141,8 @@ def _inputs(card: dict[str, Any], first: Any) -> list[Input]:
     """
     width, texts = int(first.n_features_in_), text_columns(first)
     listed: Any = card.get("columns")
-    if (
-        isinstance(listed, list)
-        and len(listed) == width
-        and all(isinstance(c, dict) for c in listed)
-    ):
+    are_columns = isinstance(listed, list) and {type(each) for each in listed} == {dict}
+    if are_columns and len(listed) == width:
         columns = [(str(each.get("name")), str(each.get("kind"))) for each in listed]
     else:
         names = getattr(first, "feature_names_in_", [f"x{place + 1}" for place in range(width)])
@@ -153,10 +153,7 @@ def _inputs(card: dict[str, Any], first: Any) -> list[Input]:
     if isinstance(first, ColumnTransformer):
         used = {place for _, _, places in branches(first) for place in places}
     if len({name or f"x{place + 1}" for place, (name, _) in enumerate(columns)}) < width:
-        raise BadModel(
-            "two columns have the same name: an ONNX file has one input per column, "
-            "and each needs its own name."
-        )
+        raise BadModel("two columns have the same name; in an ONNX file each needs its own.")
     return [
         Input(name or f"x{place + 1}", "text" if place in texts else kind, [name], place)
         for place, (name, kind) in enumerate(columns)
@@ -203,3 +200,74 @@ def _content(graph: Graph, facts: dict[str, str]) -> bytes:
     helper.set_model_props(file, {f"pegasos.{name}": fact for name, fact in facts.items()})
     onnx.checker.check_model(file, full_check=True)
     return bytes(file.SerializeToString())
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Differences between an ONNX file and its model on the same rows.
+
+    `labels` counts differing labels; `scores` and `probabilities` are the largest differences.
+    """
+
+    rows: int = 0
+    labels: int = 0
+    scores: float = 0.0
+    #: None for a model without probabilities.
+    probabilities: float | None = None
+
+    def __add__(self, other: Agreement) -> Agreement:
+        """Return the differences on the rows of both."""
+        known = [each.probabilities for each in (self, other) if each.probabilities is not None]
+        numbers = max(self.scores, other.scores), max(known) if known else None
+        return Agreement(self.rows + other.rows, self.labels + other.labels, *numbers)
+
+
+class OnnxModel:
+    """Session of onnxruntime for a file written by `export_onnx`.
+
+    Rows are arrays or polars frames, as for `predict`.
+    """
+
+    def __init__(self, exported: Exported) -> None:
+        import onnxruntime
+
+        self.exported = exported
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3
+        self._session = onnxruntime.InferenceSession(
+            os.fspath(exported.path), options, providers=["CPUExecutionProvider"]
+        )
+
+    def __call__(self, X: Any) -> dict[str, Array]:
+        """Return labels, scores and probabilities of the rows."""
+        names = list(self.exported.outputs.values())
+        return dict(zip(self.exported.outputs, self._session.run(names, self.feed(X)), strict=True))
+
+    def feed(self, X: Any) -> dict[str, Array]:
+        """Return the inputs in the file's types: one matrix, or one array per column."""
+        number, first = np.dtype(self.exported.numbers), self.exported.inputs[0]
+        if first.place is None:
+            for convert in ("toarray", "to_numpy"):  # CSR rows, frames
+                X = getattr(X, convert)() if hasattr(X, convert) else X
+            return {first.name: np.asarray(X, dtype=number)}
+        found = {}
+        for each in self.exported.inputs:
+            values = X[:, each.place]
+            column = np.asarray(values.to_list() if hasattr(X, "get_column") else values, object)
+            missing = np.array([value is None or value != value for value in column], dtype=bool)
+            if each.kind == "text":
+                found[each.name] = np.where(missing, MISSING_TEXT, column)[:, None]
+            else:
+                found[each.name] = np.where(missing, np.nan, column).astype(number)[:, None]
+        return found
+
+    def agreement(self, learner: Any, X: Any, scores: Array, p: Array | None) -> Agreement:
+        """Return how far the file is from the learner with these scores and probabilities."""
+        answers = self(X)
+        wrong = int((answers[LABEL] != learner.labels_of(scores)).sum())
+        apart = None if p is None else _apart(answers[PROBABILITIES], p)
+        return Agreement(len(scores), wrong, _apart(answers[SCORES], scores), apart)
+
+
+def _apart(one: Array, other: Array) -> float:
+    return float(np.abs(one - other).max(initial=0.0))

@@ -1,7 +1,4 @@
-"""Preprocessing steps as ONNX operators.
-
-Scalers, polynomial features, imputers, encoders, column transformers and Nyström features.
-"""
+"""Preprocessing steps as ONNX operators."""
 
 from __future__ import annotations
 
@@ -17,13 +14,14 @@ from sklearn.pipeline import Pipeline
 
 from pegasos.nystroem import Nystroem
 from pegasos.program.errors import BadModel, short
+from pegasos.program.onnxfile.classifiers import kernel_values
 from pegasos.program.onnxfile.graph import Block, Graph
-from pegasos.program.onnxfile.kernels import kernel_values
 
 Array = np.ndarray[Any, Any]
 
 #: Missing text in an ONNX file, which has no missing strings.
 MISSING_TEXT = ""
+_MIXED = "a column has numbers and text, such as {}; in an ONNX file it has one type."
 _TWO_MISSING = (
     "a column has two categories for missing values (None, NaN, empty text); "
     "in an ONNX file they are one."
@@ -66,20 +64,21 @@ def _by_columns(part: ColumnTransformer, block: Block) -> Block:
     return Block(graph, graph.joined(found))
 
 
-def _scaled(graph: Graph, rows: str, center: Array | None, scale: Array | None) -> str:
+def _scaled(graph: Graph, part: Any, rows: str) -> str:
+    """Subtract the center and divide by the scale, as far as a scaler does."""
+    center = getattr(part, "center_", None)
+    if isinstance(part, preprocessing.StandardScaler) and part.with_mean:
+        center = part.mean_
     if center is not None:
         rows = graph.call("Sub", rows, center)
-    return rows if scale is None else graph.call("Div", rows, scale)
+    if part.scale_ is not None:
+        rows = graph.call("Div", rows, part.scale_)
+    return graph.call("Clip", rows, -1, 1) if getattr(part, "clip", False) else rows
 
 
 def _minmax(graph: Graph, part: Any, rows: str) -> str:
     rows = graph.call("Add", graph.call("Mul", rows, part.scale_), part.min_)
     return graph.call("Clip", rows, *part.feature_range) if part.clip else rows
-
-
-def _maxabs(graph: Graph, part: Any, rows: str) -> str:
-    rows = _scaled(graph, rows, None, part.scale_)
-    return graph.call("Clip", rows, -1, 1) if getattr(part, "clip", False) else rows
 
 
 def _normalized(graph: Graph, part: Any, rows: str) -> str:
@@ -148,21 +147,15 @@ def _missing_numbers(graph: Graph, rows: str, missing: Any) -> str:
     if missing is None or missing != missing:
         return graph.call("IsNaN", rows)
     if not isinstance(missing, int | float):
-        raise BadModel(
-            f"SimpleImputer takes {short(missing)} for missing in numeric columns, "
-            "which is not a number."
-        )
+        raise BadModel(f"SimpleImputer takes {short(missing)} for a missing number.")
     return graph.call("Equal", rows, float(missing))
 
 
 def _texts(graph: Graph, values: Any) -> str:
     """Add a row of texts, in which missing ones are represented."""
     texts = [MISSING_TEXT if _is_missing(value) else value for value in values]
-    for text in texts:
-        if not isinstance(text, str):
-            raise BadModel(
-                f"{short(text)} is among text values; a column of an ONNX file has one type."
-            )
+    if not all(isinstance(text, str) for text in texts):
+        raise BadModel(_MIXED.format(short(texts)))
     if len(set(texts)) < len(texts):
         raise BadModel(_TWO_MISSING)
     return graph.constant(np.array([texts], dtype=object))
@@ -204,9 +197,7 @@ def _equal(graph: Graph, column: str, is_text: bool, categories: Array) -> str:
         return graph.call("Equal", column, _texts(graph, categories))
     known = [each for each in categories if not _is_missing(each)]
     if not all(isinstance(each, int | float | np.number | np.bool_) for each in known):
-        raise BadModel(
-            f"a column has categories of mixed kinds, such as {short(categories.tolist())}."
-        )
+        raise BadModel(_MIXED.format(short(categories.tolist())))
     if len(categories) - len(known) > 1:
         raise BadModel(_TWO_MISSING)
     found = [graph.call("Equal", column, np.array([known], dtype=float))] if known else []
@@ -228,14 +219,10 @@ def text_columns(part: Any) -> set[int]:
 
 
 _MATRICES: dict[type, Callable[[Graph, Any, str], str]] = {
-    preprocessing.StandardScaler: lambda graph, part, rows: _scaled(
-        graph, rows, part.mean_ if part.with_mean else None, part.scale_
-    ),
+    preprocessing.StandardScaler: _scaled,
     preprocessing.MinMaxScaler: _minmax,
-    preprocessing.MaxAbsScaler: _maxabs,
-    preprocessing.RobustScaler: lambda graph, part, rows: _scaled(
-        graph, rows, part.center_, part.scale_
-    ),
+    preprocessing.MaxAbsScaler: _scaled,
+    preprocessing.RobustScaler: _scaled,
     preprocessing.Normalizer: _normalized,
     preprocessing.PolynomialFeatures: _products,
     Nystroem: _landmarks,

@@ -1,20 +1,41 @@
-"""Classifiers as ONNX operators: scores, labels, and probabilities if available."""
+"""Classifiers and kernels as ONNX operators: scores, labels, and probabilities if available.
+
+A kernel is a distance or inner product, then an elementwise function of it. Squared distances are
+|x|² + |z|² - 2 x·z of centered rows in float64; rounding errors of equal rows are set to 0.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, parser
+from scipy import sparse
 
+from pegasos.engine.kernels.base import Kernel
+from pegasos.engine.kernels.standard import Exponential, Gaussian, Laplacian, Linear, Polynomial
 from pegasos.learners.calibration import SIGMOID, Calibration
 from pegasos.learners.one_vs_one import LEAST_PROBABILITY, class_pairs, pair_labels
 from pegasos.learners.task import is_precomputed
 from pegasos.program.errors import BadModel
-from pegasos.program.onnxfile.graph import Graph
-from pegasos.program.onnxfile.kernels import kernel_values
+from pegasos.program.onnxfile.graph import Graph, check_size
 
 Array = np.ndarray[Any, Any]
+
+#: Squared distances below this share of the squared norms are rounding errors of equal rows.
+_EQUAL = 2.0**-46
+#: One step of `_manhattan`, which adds the distances in one column.
+_ADD_COLUMN = """
+manhattan (double[R, S] sum, double[R] x, double[S] z) => (double[R, S] new_sum)
+<int64[1] first = {0}, int64[1] second = {1}> {
+    left = Unsqueeze(x, second)
+    right = Unsqueeze(z, first)
+    difference = Sub(left, right)
+    distance = Abs(difference)
+    new_sum = Add(sum, distance)
+}
+"""
 
 
 def add_outputs(graph: Graph, learner: Any, rows: str, names: dict[str, str]) -> None:
@@ -117,9 +138,7 @@ def plain_classes(classes: Array) -> Array:
     if classes.dtype.kind == "f":
         return classes.astype(np.float64)
     if int(classes.max()) > np.iinfo(np.int64).max:
-        raise BadModel(
-            f"the class {classes.max()} is larger than the integers of ONNX: make the labels text."
-        )
+        raise BadModel(f"the class {classes.max()} is too large for ONNX: make the labels text.")
     return classes.astype(np.int64)
 
 
@@ -182,3 +201,74 @@ def _interpolated(graph: Graph, column: str, knots: Array) -> str:
     slopes = np.diff(p) / np.diff(x)
     step = graph.call("Mul", graph.call("Sub", inside, at(x[:-1])), at(slopes))
     return graph.call("Add", at(p[:-1]), step)
+
+
+def kernel_values(graph: Graph, kernel: Kernel, rows: str, support: Any) -> str:
+    """Return the tensor K(x, z), rows x support vectors."""
+    if type(kernel) not in _MAPS:
+        known = ", ".join(kind.name for kind in _MAPS)
+        raise BadModel(f"{kernel!r} has no form in ONNX; supported kernels are {known}.")
+    check_size(support.shape[0] * support.shape[1] * support.dtype.itemsize)
+    support = support.toarray() if sparse.issparse(support) else support
+    if support.dtype == np.float32:  # prediction rounds rows to the precision of the fit
+        rows = graph.as_numbers(graph.call("Cast", rows, to=TensorProto.FLOAT))
+    return _MAPS[type(kernel)](graph, kernel, _MEASURES[str(kernel.measure)](graph, rows, support))
+
+
+def _inner(graph: Graph, rows: str, support: Array) -> str:
+    return graph.call("MatMul", rows, np.ascontiguousarray(support.T))
+
+
+def _squared(graph: Graph, rows: str, support: Array) -> str:
+    center = support.mean(axis=0, dtype=np.float64)
+    centered = graph.call("Sub", rows, center)
+    others = graph.call("Sub", support, center)
+    lengths = np.square(support - center).sum(axis=1)
+    both = graph.call("Add", graph.row_sums(graph.call("Mul", centered, centered)), lengths)
+    products = graph.call("MatMul", centered, graph.call("Transpose", others, perm=[1, 0]))
+    squares = graph.call("Sub", both, graph.call("Mul", products, 2.0))
+    apart = graph.call("Greater", squares, graph.call("Mul", both, _EQUAL))
+    return graph.call("Where", apart, squares, 0.0)
+
+
+def _manhattan(graph: Graph, rows: str, support: Array) -> str:
+    """Return Σ_j |x_j - z_j|, summed column by column.
+
+    All differences at once would need rows x support vectors x columns of memory.
+    """
+    zeros = graph.call("Mul", graph.columns(rows, [0]), np.zeros((1, len(support))))
+    columns = graph.call("Transpose", rows, perm=[1, 0])
+    body = parser.parse_graph(_ADD_COLUMN)
+    return graph.call("Scan", zeros, columns, support.T, body=body, num_scan_inputs=2)
+
+
+def _polynomial(graph: Graph, kernel: Any, values: str) -> str:
+    """Raise to a power by repeated squaring, as the engine does."""
+    if kernel.gamma != 1.0:
+        values = graph.call("Mul", values, float(kernel.gamma))
+    base = power = graph.call("Add", values, float(kernel.coef0))
+    for bit in bin(kernel.degree)[3:]:
+        power = graph.call("Mul", power, power)
+        if bit == "1":
+            power = graph.call("Mul", power, base)
+    return power
+
+
+def _decay(graph: Graph, values: str, width: float) -> str:
+    return graph.call("Exp", graph.call("Div", values, -float(width)))
+
+
+_MEASURES: dict[str, Callable[[Graph, str, Array], str]] = {
+    "inner": _inner,
+    "squared": _squared,
+    "manhattan": _manhattan,
+}
+_MAPS: dict[type[Kernel], Callable[[Graph, Any, str], str]] = {
+    Linear: lambda graph, kernel, values: values,
+    Polynomial: _polynomial,
+    Gaussian: lambda graph, kernel, values: _decay(graph, values, 2 * kernel.variance),
+    Exponential: lambda graph, kernel, values: _decay(
+        graph, graph.call("Sqrt", values), kernel.scale
+    ),
+    Laplacian: lambda graph, kernel, values: _decay(graph, values, kernel.scale),
+}
