@@ -13,7 +13,7 @@ import pytest
 from scipy import sparse
 
 from pegasos.program.tables.dataset import BadData, Column, ReadOptions
-from pegasos.program.tables.formats import FORMATS
+from pegasos.program.tables.formats import find_format
 from pegasos.program.tables.reading import read, stream
 
 
@@ -327,4 +327,4 @@ def test_svmlight_that_is_refused(tmp_path: Path, text: str, message: str) -> No
 
 def test_a_line_of_commas_is_recognized_at_once() -> None:
     """The pattern of svmlight took time exponential in the number of commas."""
-    assert not FORMATS["svmlight"].sniff(b"1" + b"," * 60_000 + b" x:y\n")
+    assert find_format(b"1" + b"," * 60_000 + b" x:y\n") == "csv"

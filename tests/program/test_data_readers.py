@@ -19,7 +19,7 @@ from sklearn.datasets import dump_svmlight_file
 from pegasos.program.files import replacing, write_text
 from pegasos.program.tables.column_roles import places_of
 from pegasos.program.tables.dataset import BadData, Column, Dataset, ReadOptions
-from pegasos.program.tables.formats import FORMATS
+from pegasos.program.tables.formats import OPENERS
 from pegasos.program.tables.reading import read, stream
 
 ROWS = np.random.default_rng(0).normal(size=(57, 4)).round(4)
@@ -80,7 +80,7 @@ def test_chunks_make_the_whole(kind: str, chunk: int, frame: bool, tmp_path: Pat
 
 
 def test_csv_is_tried_last() -> None:
-    assert list(FORMATS) == ["hdf5", "npz", "parquet", "svmlight", "csv"]
+    assert list(OPENERS) == ["hdf5", "npz", "parquet", "svmlight", "csv"]
 
 
 def test_standard_input(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""File formats: their extensions, how their first bytes are recognized, and their modules."""
+"""File formats: their functions, their extensions, and how their first bytes are recognized."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import codecs
 import re
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.messages import listed, shown
 from pegasos.program.tables.sources import REMEDY, Source, Sources
+
+if TYPE_CHECKING:
+    from pegasos.program.tables.table import TableFile
 
 _JSON = (".json", ".jsonl", ".ndjson")
 _NUMBER = rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
@@ -18,38 +21,47 @@ _PAIRS = rb"(?:,[^\s:,]*+)*+(?:\s++qid:\d++)?(?:\s++\d++:" + _NUMBER + rb")*+"
 _SVMLIGHT_LINE = re.compile(rb"\s*+" + _NUMBER + _PAIRS + rb"\s*+(?:#.*)?")
 
 
-class Format(NamedTuple):
-    """Format of files.
-
-    `opener` is a function of a module in this folder. `opener(source, options, expected, limit)`
-    returns a `TableFile`: `expected` are the names that a header probably contains, and `limit` is
-    the maximum number of bytes of a table that is read whole.
-    """
-
-    name: str
-    extensions: tuple[str, ...]
-    #: Whether a file that begins with these bytes has the format.
-    sniff: Callable[[bytes], bool]
-    opener: str
-
-    def open_file(self, *given: Any) -> Any:
-        """Open a file; the module and its libraries are imported by the first call."""
-        module, _, function = self.opener.partition(".")
-        return getattr(import_module(f"{__package__}.{module}"), function)(*given)
-
-
-def _begins_like_hdf5(head: bytes) -> bool:
-    return head.startswith(b"\x89HDF\r\n\x1a\n")
+#: Function of a module in this folder for each format; CSV comes last, as it accepts most text.
+#: It takes (source, options, expected, limit) and returns a `TableFile`: `expected` are the names
+#: that a header probably contains, `limit` is the maximum number of bytes of a table that is read
+#: whole.
+OPENERS = {
+    "hdf5": "array_formats.open_hdf5",
+    "npz": "array_formats.open_npz",
+    "parquet": "parquet_files.ParquetFile",
+    "svmlight": "svmlight_files.SvmlightFile",
+    "csv": "csv_files.TextFile",
+}
+_EXTENSIONS = {
+    "hdf5": (".h5", ".hdf5", ".hdf"),
+    "npz": (".npz",),
+    "parquet": (".parquet", ".pq"),
+    "svmlight": (".svm", ".svmlight", ".libsvm", ".scale"),
+    "csv": (".csv", ".tsv", ".tab", ".txt", ".dat", ".data"),
+}
 
 
-def _begins_like_parquet(head: bytes) -> bool:
-    return head.startswith(b"PAR1")
+def opener_of(name: str) -> Callable[..., TableFile]:
+    """Return the function that opens files of a format, whose libraries are imported now."""
+    module, _, function = OPENERS[name].partition(".")
+    opener: Callable[..., TableFile] = getattr(import_module(f"{__package__}.{module}"), function)
+    return opener
 
 
-def _begins_like_npz(head: bytes) -> bool:
-    """Return whether the bytes begin a ZIP archive whose first entry is an array."""
-    length = int.from_bytes(head[26:28], "little")
-    return head.startswith(b"PK\x03\x04") and head[30 : 30 + length].endswith(b".npy")
+def find_format(head: bytes) -> str | None:
+    """Return the format of a file that begins with these bytes."""
+    if head.startswith(b"\x89HDF\r\n\x1a\n"):
+        return "hdf5"
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    length = int.from_bytes(head[26:28], "little")  # of the name of a ZIP archive's first entry
+    if head.startswith(b"PK\x03\x04") and head[30 : 30 + length].endswith(b".npy"):
+        return "npz"
+    if _begins_like_svmlight(head):
+        return "svmlight"
+    odd = sum(head.count(bytes([code])) for code in range(32) if code not in (9, 10, 12, 13))
+    is_utf16 = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return "csv" if is_utf16 or (b"\0" not in head and odd <= len(head) // 100) else None
 
 
 def _begins_like_svmlight(head: bytes) -> bool:
@@ -66,64 +78,31 @@ def _begins_like_svmlight(head: bytes) -> bool:
     return False
 
 
-def _begins_like_text(head: bytes) -> bool:
-    """Return whether the bytes have no zeros and few control characters."""
-    odd = sum(head.count(bytes([code])) for code in range(32) if code not in (9, 10, 12, 13))
-    return head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or (
-        b"\0" not in head and odd <= len(head) // 100
-    )
-
-
-_FORMATS = (
-    Format("hdf5", (".h5", ".hdf5", ".hdf"), _begins_like_hdf5, "array_formats.open_hdf5"),
-    Format("npz", (".npz",), _begins_like_npz, "array_formats.open_npz"),
-    Format("parquet", (".parquet", ".pq"), _begins_like_parquet, "parquet_files.ParquetFile"),
-    Format(
-        "svmlight",
-        (".svm", ".svmlight", ".libsvm", ".scale"),
-        _begins_like_svmlight,
-        "svmlight_files.SvmlightFile",
-    ),
-    Format(
-        "csv",
-        (".csv", ".tsv", ".tab", ".txt", ".dat", ".data"),
-        _begins_like_text,
-        "csv_files.TextFile",
-    ),
-)
-#: The formats by name; CSV comes last, since it accepts most text.
-FORMATS = {form.name: form for form in _FORMATS}
-
-
-def choose_format(sources: Sources, asked: str | None = None) -> Format:
+def choose_format(sources: Sources, asked: str | None = None) -> str:
     """Return the common format of all files: the requested or the detected one."""
     first, remedy = sources.files[0], "" if sources.is_single else f" {REMEDY}"
-    found = [_choose(source, asked, remedy) for source in sources.files]
-    for source, form in zip(sources.files, found, strict=True):
-        if form is not found[0]:
-            kinds = f"{source.name} is {form.name}, and {first.name} is {found[0].name}"
+    if asked is not None and asked not in OPENERS:
+        raise BadData(f"there is no format called {shown(asked)}; there are {listed(OPENERS)}.")
+    found = [asked or _detect(source, remedy) for source in sources.files]
+    for source, name in zip(sources.files, found, strict=True):
+        if name != found[0]:
+            kinds = f"{source.name} is {name}, and {first.name} is {found[0]}"
             raise BadData(f"{kinds}: the files of one table have one format.{remedy}")
     return found[0]
 
 
-def _choose(source: Source, asked: str | None, remedy: str) -> Format:
+def _detect(source: Source, remedy: str) -> str:
     """Return the format by content; CSV, which most text looks like, yields to the extension."""
-    if asked is not None:
-        if asked not in FORMATS:
-            raise BadData(f"there is no format called {shown(asked)}; there are {listed(FORMATS)}.")
-        return FORMATS[asked]
     if source.head.lstrip()[:1] in (b"{", b"[") or source.extension in _JSON:
         how = "polars.read_json (or read_ndjson for a row per line) and write_csv do that"
         raise BadData(f"{source.name} is JSON, which is not read; {how}.")
-    known = list(FORMATS.values())
-    by_content = next((form for form in known if form.sniff(source.head)), None)
-    by_name = next((form for form in known if source.extension in form.extensions), None)
-    is_text = by_content is FORMATS["csv"]
-    if is_text and by_name is not None and by_name.name in ("svmlight", "csv"):
-        return by_name  # a text file called .parquet is CSV
+    by_content = find_format(source.head)
+    by_name = next((name for name, ends in _EXTENSIONS.items() if source.extension in ends), None)
+    if by_content == "csv" and by_name == "svmlight":
+        return by_name
     if found := by_content or by_name:
         return found
     zipped = source.head.startswith(b"PK")
     hint = " It is a ZIP archive, as spreadsheets are: save the sheet as CSV." if zipped else ""
-    what = f"is in no format that is known; there are {listed(FORMATS)}.{hint}{remedy}"
+    what = f"is in no format that is known; there are {listed(OPENERS)}.{hint}{remedy}"
     raise BadData(f"{source.name} {what}")
