@@ -15,7 +15,7 @@ from scipy import sparse
 
 from command_line import call, fine
 from pegasos.program.records.codec import to_json
-from pegasos.program.tables import statistics as module
+from pegasos.program.tables import sample_statistics as module
 from pegasos.program.tables.dataset import TEXT, BadData, Column, Dataset, take
 from pegasos.program.tables.named_sets import read_set
 from pegasos.program.tables.statistics import describe, describe_blocks
