@@ -18,7 +18,7 @@ from pegasos import SDCA
 from pegasos.engine.runtime.interruption import Interrupted
 from pegasos.program.datasets import load_or_outline
 from pegasos.program.learning import passes, streamed
-from pegasos.program.learning.prepared import prepared
+from pegasos.program.learning.passes import TableInPasses
 from pegasos.program.learning.streamed import StreamedTable
 from pegasos.program.records.codec import load as load_record
 from pegasos.program.records.codec import to_json
@@ -336,8 +336,8 @@ def test_tune_keeps_the_sample_where_there_is_no_other_way(
     assert answer["errors"]["test"]["rows"] == 260
     assert answer["errors"]["test"]["mistakes"] == int(wrong.sum())
     monkeypatch.setattr("shutil.disk_usage", lambda path: type("usage", (), {"free": 10**8}))
-    answer = fine("tune", folder, "--lam", "1e-3", *given, "-o", "two")
-    assert "The saved model was trained on this sample only: the prepared rows take" in answer.out
+    full = call("tune", folder, "--lam", "1e-3", *given, "-o", "two")
+    assert full.code == 3 and "set TMPDIR to a larger place" in full.err
     assert call("tune", folder, "--drop-outliers", 3, *given, "-o", "three").code == 3
 
 
@@ -440,14 +440,16 @@ def test_sparse_rows_have_the_same_optimum_as_in_memory(
         np.testing.assert_allclose(large.steps[0][1].scale_, deviations, rtol=1e-9)
 
 
-def test_sparse_parts_become_wider(tmp_path: Path) -> None:
+def test_sparse_parts_become_wider(monkeypatch: pytest.MonkeyPatch) -> None:
     """The sample has all columns, although later parts are wider."""
     X = sparse.csr_matrix(np.arange(1.0, 41.0).reshape(10, 4) * [0, 1, 1, 1])
     outline = Outline([], "y", None, None, 1e9, [], sparse=True)
     found = StreamedTable("rows", ReadingOptions(), RunningOptions(test_size=0.3), outline)
     parts = [(0, 3), (5, 4)]
     y = np.arange(5) % 2
-    found.count(Dataset("rows", X[start : start + 5, :width], [], y) for start, width in parts)
+    blocks = [Dataset("rows", X[start : start + 5, :width], [], y) for start, width in parts]
+    monkeypatch.setattr(found, "parts", lambda: iter(blocks))
+    found.read()
     test = Draw(0, 0.3).test(10)
     expected = X.toarray()
     expected[:5, 3] = 0
@@ -466,12 +468,12 @@ def test_a_class_with_test_rows_only_is_not_trained_on(place: Path) -> None:
     reading, running = ReadingOptions(), RunningOptions(memory="15kB")
     outline = load_or_outline("rows.csv", reading, running.memory)
     assert isinstance(outline, Outline)
-    table = StreamedTable("rows.csv", reading, running, outline)
+    table = TableInPasses("rows.csv", reading, running, outline)
     table.read()
     learner = SDCA(lam=0.01, tol=1e-6)
-    with prepared(table, learner, {"scale": "none"}) as rows:
-        rows.fit(learner, everything=True)
-        assert rows.errors(learner)["test"].mistakes >= other.sum()
+    with table._prepared(learner, {"scale": "none"}):
+        table._fit(learner, None, everything=True)
+        assert table._errors(learner)["test"].mistakes >= other.sum()
     X, y = frame.select("a", "b", "c").to_numpy(), frame["y"].to_numpy()
     alone = SDCA(lam=0.01, tol=1e-6).fit(X[~other], y[~other])
     np.testing.assert_allclose(learner.objective_, alone.objective_, rtol=1e-4)

@@ -139,7 +139,7 @@ def test_workers_that_cannot_see_the_rows(
 ) -> None:
     """Workers do not see the file, as on another machine."""
     written(numbers(900), place / "table.csv")
-    monkeypatch.setattr("pegasos.program.learning.row_files._can_read", lambda path: False)
+    monkeypatch.setattr("pegasos.program.learning.prepared._can_read", lambda path: False)
     answer = call("train", "table.csv", "--memory", "15kB", "--cluster", cluster.scheduler_address)
     assert answer.code == 3
     assert (

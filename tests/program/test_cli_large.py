@@ -11,7 +11,7 @@ import pytest
 
 import pegasos
 from command_line import call, fine, messy, numbers
-from pegasos.program.learning import prepared, streamed
+from pegasos.program.learning import passes, prepared, streamed
 from pegasos.program.pipelines import make_recipe, scaler_of
 from pegasos.program.tables.accumulators import Draw, Moments, Sample
 from pegasos.program.tables.dataset import ReadOptions
@@ -224,7 +224,7 @@ def test_an_interrupted_fit_leaves_nothing(place: Path, monkeypatch: pytest.Monk
         seen.extend((place / "temporary").rglob("*.training"))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(prepared.PreparedTable, "fit", interrupt)
+    monkeypatch.setattr(passes.TableInPasses, "_fit", interrupt)
     answer = call("train", _written(numbers(900), "csv"), "--memory", "15kB", "-o", "large.model")
     assert answer.code == 130 and seen and not list((place / "temporary").iterdir())
 

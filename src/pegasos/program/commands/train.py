@@ -69,9 +69,7 @@ def command(
     if where.asked and (why := why_not_in_passes(learning, model)) is not None:
         raise UsageError(f"--cluster and --workers of train: {why}.")
     with cluster_of(where) as client:
-        table = open_table(data, reading, running)
-        plan = "it is learned in passes over a file of prepared rows"
-        table.scan(learning, plan, SEARCH_ROWS, model)
+        table = open_table(data, reading, running, learning, SEARCH_ROWS, model)
         landmarks = asked["landmarks"]
         rows, _ = table.search_rows
         count = table.training_rows

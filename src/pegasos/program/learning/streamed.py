@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -109,25 +109,19 @@ class StreamedTable:
             yield part
 
     def read(self) -> None:
-        """Pass over all rows, refuse what cannot be learned from, and print notes."""
+        """Pass over all rows, choose columns, refuse what cannot be learned, and print notes."""
         for note in self.outline.notes:
             console.say(note)
-        with console.working(f"first pass over {self.name}", "rows") as progress:
-            notes = self.count(progress.counting(self.parts()))
-        for note in notes:
-            console.say(note)
-
-    def count(self, parts: Iterable[Dataset]) -> list[str]:
-        """Count all rows and choose the columns; return what was found."""
         draw, strict, label = self.draw(), self.reading.strict, self.label or "y"
+        column, about = f"{self.name}: column {shown(label)}", f"first pass over {self.name}"
         with explaining_columns(self._training_sample, self.columns):
-            for part in parts:
-                self._see(part, draw.test(len(part)))
+            with console.working(about, "rows") as progress:
+                for part in progress.counting(self.parts()):
+                    self._see(part, draw.test(len(part)))
             whole = self.rows + self.unlabelled
             notes = unlabelled_note(self.unlabelled, whole, label, self.name, strict)
             if not self.rows:
                 raise BadData(f"{self.name} has no rows.")
-            column = f"{self.name}: column {shown(label)}"
             self.labels.check(self.rows, column)
             if len(self.trained) < 2:
                 only = f"only {shown(next(iter(self.trained), ''))}"
@@ -137,7 +131,8 @@ class StreamedTable:
                 )
         is_whole = self.labels.kinds == {"i"}
         self.classes = np.sort(np.array(list(self.trained)).astype(int if is_whole else str))
-        return notes + self._choose_columns() + rare_classes(self.labels.counts)
+        for note in notes + self._choose_columns() + rare_classes(self.labels.counts):
+            console.say(note)
 
     def _see(self, part: Dataset, test: Array) -> None:
         if part.y is None:

@@ -87,15 +87,6 @@ class TrainingTable(ABC):
     #: The share of memory and time for a search; the rest is for the fit to all rows.
     search_share = 1.0
 
-    def scan(  # noqa: B027 - rows in memory need nothing
-        self, learning: LearningOptions, plan: str, most: int, model: str | None = None
-    ) -> None:
-        """Read a table beyond memory once, and draw a sample of at most `most` rows for a search.
-
-        Options that need all rows in memory are refused. `plan` says how the table is learned, and
-        `model` is the only model to fit, if there is one.
-        """
-
     @abstractmethod
     def fit(self, learner: Any, client: Any, **steps: Any) -> Learned:
         """Fit a learner to the training rows, and count its errors.
@@ -152,13 +143,26 @@ def why_not_in_passes(learning: LearningOptions, model: str | None = None) -> st
     return None
 
 
-def open_table(data: str, reading: ReadingOptions, running: RunningOptions) -> TrainingTable:
-    """Open a file or named set: in memory if it fits, else read in passes."""
+def open_table(
+    data: str,
+    reading: ReadingOptions,
+    running: RunningOptions,
+    learning: LearningOptions,
+    most: int,
+    model: str | None = None,
+) -> TrainingTable:
+    """Open a file or named set: in memory if it fits, else read in passes.
+
+    The first pass draws a sample of at most `most` rows for a search; `model` is the only model to
+    fit, if there is one. Options that need all rows in memory are refused.
+    """
     found = load_or_outline(data, reading, running.memory)
     if isinstance(found, Outline):
         from pegasos.program.learning.passes import TableInPasses
 
-        return TableInPasses(data, reading, running, found)
+        table = TableInPasses(data, reading, running, found)
+        table.scan(learning, most, model)
+        return table
     from pegasos.program.learning.in_memory import TableInMemory
 
     return TableInMemory(found, running)

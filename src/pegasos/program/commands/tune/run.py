@@ -54,7 +54,8 @@ def tune(job: TuneJob) -> TuneRecord:
     if job.options.max_time is not None:
         until = time.monotonic() + min(job.options.max_time, _MOST_SECONDS)
     with cluster_of(job.where) as client, only_one(job.folder):
-        table = open_table(job.data, job.reading, job.running)
+        most = job.options.sample or SEARCH_ROWS
+        table = open_table(job.data, job.reading, job.running, job.learning, most)
         aim = _prepare(job, table)
         choice = explore(job, table, until, client)
         calibration, threshold = _decide(choice.search, aim)
@@ -66,9 +67,7 @@ def tune(job: TuneJob) -> TuneRecord:
 
 
 def _prepare(job: TuneJob, table: TrainingTable) -> Aim | None:
-    """Draw the rows of the search, report what is notable, and return the aim of a threshold."""
-    plan = "settings are compared on a sample of its rows, then the best one learns from all"
-    table.scan(job.learning, plan, job.options.sample or SEARCH_ROWS)
+    """Report what is notable about the rows of the search; return the aim of a threshold."""
     rows, _ = table.search_rows
     if len(rows) < table.training_rows:
         drawn = f"drawn over all files by --seed {job.running.seed}"
