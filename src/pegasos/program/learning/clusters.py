@@ -82,7 +82,7 @@ def _client(options: ClusterOptions) -> Iterator[Any]:
         try:
             with console.working("looking for the cluster"):
                 client = Client(where, timeout=_ANSWER_SECONDS, set_as_default=False)
-        except (OSError, ValueError, TypeError, AttributeError) as error:
+        except Exception as error:  # of any kind: addresses are parsed in many places
             address = plain(options.cluster or "this machine")
             remedy = "start one with `dask scheduler`, or use --workers N"
             raise ConnectionError(f"no Dask scheduler answers at {address}: {remedy}.") from error
