@@ -253,6 +253,13 @@ print("light")
     assert done.stdout == "light\n", done.stderr
 
 
+def test_switches_have_one_name():
+    told = fine("tune", "--help").out
+    assert "  --json   " in told
+    assert "  --refit-all / --no-refit-all" in told
+    assert not any(name in told for name in ("--as_json", "--refit_all", "--no-pool"))
+
+
 def test_help_of_tune_lists_about_ten_common_options_first():
     lines = fine("tune", "--help").out.splitlines()
     titles = [line for line in lines if line.endswith(":") and not line.startswith(" ")]

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from sklearn.model_selection import GroupShuffleSplit, train_test_split
@@ -50,11 +50,7 @@ def read_options(
     reading: ReadingOptions, memory: str | None = None, labelled: bool = True
 ) -> ReadOptions:
     """Return the options as readers take them."""
-    given: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in vars(reading).items()
-        if name not in _FOR_SETS
-    }
+    given = {name: value for name, value in vars(reading).items() if name not in _FOR_SETS}
     limit = None if memory is None else parse_bytes(memory)
     return ReadOptions(**given, limit=limit, labelled=labelled)
 

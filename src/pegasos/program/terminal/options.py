@@ -365,7 +365,7 @@ def _parameters(kind: Any) -> list[inspect.Parameter]:
     for each in dataclasses.fields(kind):
         info = each.metadata["option"]
         info.rich_help_panel = _MOVED.get(each.name, kind.section)
-        if hints[each.name] is bool and not info.param_decls:
+        if hints[each.name] is bool and info.default is ...:  # typer keeps a first name there
             info.param_decls = (f"--{each.name}",)  # else typer adds --no-NAME
         default = [] if each.default is dataclasses.MISSING else each.default
         annotation: Any = Annotated[hints[each.name], info]
