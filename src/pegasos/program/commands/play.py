@@ -27,7 +27,7 @@ def command(
 
     The page runs Perceptron, Pegasos and SDCA in the browser, without a network. Its points are
     generated (moons, circles, xor, blobs), drawn by hand, or rows of DATA: two features, or the
-    first two principal components. Lessons show the effect of λ, kernels, averages and draws.
+    first two principal components. Lessons show λ, variances, averages, draws and duality gaps.
     """
     from pegasos.program.datasets import load
     from pegasos.program.pages.play_page import play
