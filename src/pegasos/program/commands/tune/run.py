@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -53,10 +54,12 @@ def tune(job: TuneJob) -> TuneRecord:
     option_values.check_metric(job.judging, job.options.threshold)
     if job.options.max_time is not None:
         until = time.monotonic() + min(job.options.max_time, _MOST_SECONDS)
-    with cluster_of(job.where) as client, only_one(job.folder):
+    with contextlib.ExitStack() as stack:
+        client = stack.enter_context(cluster_of(job.where))
         most = job.options.sample or SEARCH_ROWS
         table = open_table(job.data, job.reading, job.running, job.learning, most)
         aim = _prepare(job, table)
+        stack.enter_context(only_one(job.folder))  # creates it, once the data have been read
         choice = explore(job, table, until, client)
         calibration, threshold = _decide(choice.search, aim)
         learned = table.finish(choice)
