@@ -12,7 +12,6 @@ import typer
 
 from pegasos.program.errors import UsageError
 from pegasos.program.tables.dataset import Dataset, take
-from pegasos.program.tables.named_sets import SETS
 from pegasos.program.terminal import console, outputs
 from pegasos.program.terminal.options import ModelFile, ReadingOptions, Seed, option
 
@@ -145,6 +144,7 @@ def _load_training_rows(
 ) -> tuple[Dataset, str]:
     """Load the given rows, or those named by the model's card if they are unchanged."""
     from pegasos.program.saved_models import fingerprint
+    from pegasos.program.tables.named_sets import SETS
     from pegasos.program.tables.row_hashes import hash_rows
 
     card = saved.card.data
