@@ -16,7 +16,6 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pegasos.engine.kernels.landmarks import SELECTIONS, choose
 from pegasos.engine.kernels.standard import as_kernel
 from pegasos.engine.optimum.problem import Intercept
 from pegasos.engine.rows.features import FeatureMap, MappedRows
@@ -112,6 +111,8 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     def _check_parameters(self) -> None:
         """Raise ValueError if a parameter is invalid."""
         whole_number("landmarks", self.landmarks)
+        from pegasos.engine.rows.landmarks import SELECTIONS
+
         one_of("selection", self.selection, SELECTIONS)
         one_of("dtype", self.dtype, tuple(CUTS))
         budget_bytes(self.memory)
@@ -143,6 +144,8 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self.kernel_.check_range(X)
         self._seed = draw_seed(self.random_state)
         count, cut = min(self.landmarks, X.shape[0]), CUTS[self.dtype]
+        from pegasos.engine.rows.landmarks import choose
+
         self.landmark_indices_ = choose(self.kernel_, X, count, self.selection, self._seed)
         self.landmarks_ = X[self.landmark_indices_]
         self.weights_, self.eigenvalues_ = whitening(self.kernel_, self.landmarks_, cut)

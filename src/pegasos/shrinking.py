@@ -16,8 +16,10 @@ from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
 
-from pegasos.engine.kernels.landmarks import KernelColumns, StoredColumns, pursue
 from pegasos.engine.optimum.problem import empty_history
+from pegasos.engine.rows.kernel_rows import KernelRows
+from pegasos.engine.rows.landmarks import pursue
+from pegasos.engine.rows.sources import GramRows
 from pegasos.learners.sdca import SDCA
 from pegasos.learners.task import is_precomputed, known_codes
 from pegasos.nystroem import CUTS, Nystroem, whitening
@@ -315,10 +317,10 @@ def _order(learner: Any, rows: Any, most: int) -> Array:
         largest = max(1, _NUMBERS // count)
         some = np.sort(np.random.default_rng(0).permutation(rows.shape[0])[:largest])
         values = kernel.matrix(vectors, safe_indexing(rows, some)).astype(np.float64)
-        on_rows = pursue(StoredColumns(values @ values.T), coefficients, most)
+        on_rows = pursue(GramRows(values @ values.T), coefficients, most)
     if len(on_rows) == most:
         return on_rows
-    order = pursue(KernelColumns(kernel, vectors), coefficients, most)
+    order = pursue(KernelRows(kernel, vectors), coefficients, most)
     return np.concatenate([on_rows, order[~np.isin(order, on_rows)]])[: len(order)]
 
 

@@ -12,7 +12,6 @@ from pegasos.engine.optimum.choice import (
     METHODS,
     ExactSolver,
     choose_method,
-    describe_methods,
     find_method,
 )
 from pegasos.engine.optimum.problem import Intercept, Problem, Target
@@ -26,6 +25,17 @@ def small_problem(loss: str = "hinge", features: int = 3) -> Problem:
     """Return a problem of few rows."""
     X = np.random.default_rng(0).normal(size=(40, features))
     return Problem(DenseRows(X), LOSSES[loss], Intercept.NONE, 1e-3, None, 10**9)
+
+
+def describe_methods() -> str:
+    """Return the table of methods in Markdown."""
+    head = ["method", "applies to", "chosen for", "epochs of coordinate ascent first", "fallback"]
+    rows = [
+        [m.name, m.applies_to.text, m.chosen_for.text, m.epochs.text, m.fallback or ""]
+        for m in METHODS
+    ]
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def test_the_documents_show_the_table() -> None:

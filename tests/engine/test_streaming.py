@@ -365,8 +365,8 @@ def test_pairs_of_a_column_that_a_row_stores_twice() -> None:
         random.normal(size=90),
     )  # three stored numbers a row, not in order
     rows = sparse.csr_matrix((values, columns, np.arange(0, 93, 3)), (30, 6))
-    weights, found = random.uniform(size=30), np.empty((6, 6))
-    sums = pairs(rows, weights, found)
+    weights = random.uniform(size=30)
+    found, sums = pairs(rows, weights)
     whole = rows.toarray()
     assert_allclose(found, whole.T @ (weights[:, None] * whole), atol=1e-12)
     assert_allclose(sums, weights @ whole, atol=1e-12)

@@ -22,9 +22,9 @@ import pegasos
 from clusters import in_blocks, same, three_classes
 from pegasos import SDCA, Nystroem
 from pegasos.dask import DaskNystroem, DaskSDCA, blocks
-from pegasos.engine.kernels import landmarks
 from pegasos.engine.optimum.passes.newton import PassRequest, _visit
 from pegasos.engine.optimum.passes.passes import Column
+from pegasos.engine.rows import landmarks
 from pegasos.kernels import Gaussian
 
 Array = np.ndarray[Any, Any]

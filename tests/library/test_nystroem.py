@@ -20,7 +20,7 @@ import reference
 from command_line import call, fine
 from hostile_models import apart, fields, together
 from pegasos import SDCA, Nystroem, SweepCV, full_kernel_bound
-from pegasos.engine.kernels import landmarks as choosing
+from pegasos.engine.rows import landmarks as choosing
 from pegasos.engine.rows.features import MappedRows
 from pegasos.engine.runtime.threads import single_threaded_blas
 from pegasos.kernels import CustomKernel, Exponential, Gaussian, Laplacian, Polynomial

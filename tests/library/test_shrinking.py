@@ -13,8 +13,9 @@ from sklearn.preprocessing import StandardScaler
 import reference
 from command_line import call, fine, messy, numbers, written
 from pegasos import SDCA, Pegasos, Perceptron, load, save, shrink
-from pegasos.engine.kernels.landmarks import KernelColumns, pursue
 from pegasos.engine.kernels.standard import KERNELS
+from pegasos.engine.rows.kernel_rows import KernelRows
+from pegasos.engine.rows.landmarks import pursue
 from pegasos.kernels import Gaussian
 from pegasos.learners.calibration import fit_calibration
 from pegasos.preprocessing import DropOutliers
@@ -36,7 +37,7 @@ def test_the_next_row_takes_most_of_what_is_left(kernel):
     most = (
         3 if kernel == "linear" else 12
     )  # of 4 features: the fourth row, whichever it is, takes all that is left
-    found = pursue(KernelColumns(model.kernel_, model.support_vectors_), model.dual_coef_, most)
+    found = pursue(KernelRows(model.kernel_, model.support_vectors_), model.dual_coef_, most)
     assert found.tolist() == reference.pursue(matrix, model.dual_coef_, most)
 
 
@@ -49,12 +50,10 @@ def test_kept_rows_are_selected_by_orthogonal_least_squares():
     assert Shrinking(model, X, y, 12).order.tolist() == expected
     assert (
         expected
-        != pursue(
-            KernelColumns(model.kernel_, model.support_vectors_), model.dual_coef_, 12
-        ).tolist()
+        != pursue(KernelRows(model.kernel_, model.support_vectors_), model.dual_coef_, 12).tolist()
     )
     walked = Perceptron(kernel=Gaussian(2.0), random_state=0).fit(X, y)
-    order = pursue(KernelColumns(walked.kernel_, walked.support_vectors_), walked.dual_coef_, 12)
+    order = pursue(KernelRows(walked.kernel_, walked.support_vectors_), walked.dual_coef_, 12)
     assert Shrinking(walked, X, y, 12).order.tolist() == order.tolist()
 
 
@@ -62,8 +61,7 @@ def test_rows_that_add_nothing_are_not_chosen():
     X, y = rows(60)
     linear = SDCA(kernel="linear", lam=0.05, random_state=0).fit(X, y)
     assert (
-        len(pursue(KernelColumns(linear.kernel_, linear.support_vectors_), linear.dual_coef_, 30))
-        == 4
+        len(pursue(KernelRows(linear.kernel_, linear.support_vectors_), linear.dual_coef_, 30)) == 4
     )
     assert len(Shrinking(linear, X, y, 30).model(30).support_) == 4
 

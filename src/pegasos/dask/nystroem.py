@@ -13,8 +13,8 @@ from scipy import sparse
 from pegasos.dask import inputs
 from pegasos.dask.inputs import lazily, localized
 from pegasos.dask.table import current_client, results
-from pegasos.engine.kernels.landmarks import SAMPLE
 from pegasos.engine.optimum.passes.passes import stacked
+from pegasos.engine.rows.landmarks import SAMPLE
 from pegasos.learners.parameters import Connected
 from pegasos.learners.task import draw_seed
 from pegasos.nystroem import Nystroem

@@ -1,1 +1,1 @@
-"""Kernel classes, distances between rows, and landmarks."""
+"""Kernel classes, and distances between rows."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.engine.optimum.hinge.kernel_sources import ROWS_AT_ONCE, ExplicitKernel
+from pegasos.engine.optimum.hinge.kernel_sources import ExplicitKernel
 from pegasos.engine.optimum.hinge.kernel_working_sets import (
     BEFORE_FACTOR,
     SMALL_MATRIX,
@@ -25,10 +25,8 @@ from pegasos.engine.optimum.hinge.kernel_working_sets import (
 from pegasos.engine.optimum.hinge.set_predictor import NO_LIMIT
 from pegasos.engine.optimum.hinge.shrinking_ascent import solve_hinge_by_ascent
 from pegasos.engine.optimum.hinge.working_set import WorkingSetSolver
-from pegasos.engine.optimum.newton_cg import (
-    solve_logistic_iteratively,
-    solve_logistic_sparsely,
-)
+from pegasos.engine.optimum.kernel_operator import KernelOperator
+from pegasos.engine.optimum.newton_cg import solve_logistic_iteratively, solve_logistic_sparsely
 from pegasos.engine.optimum.passes.limited_memory import solve_logistic_by_gradients
 from pegasos.engine.optimum.passes.margin_rows import (
     LARGEST_SHARE,
@@ -158,16 +156,9 @@ def _explicit_working_sets(
         sets = WorkingSetSolver(kernel, diagonal, problem.intercept, problem.members)
         limit = BEFORE_FACTOR if _has_few_features(problem) else NO_LIMIT
         found = sets.solve(targets, problem.tol, start, limit=limit)
-    return [replace(optimum, vector=_weights(problem, optimum.vector)) for optimum in found]
-
-
-def _weights(problem: Problem, coefficients: Array) -> Array:
-    weights, used = np.zeros(problem.rows.width), np.flatnonzero(coefficients)
-    for first in range(0, len(used), ROWS_AT_ONCE):
-        part = used[first : first + ROWS_AT_ONCE]
-        block = problem.rows.X[part if problem.members is None else problem.members[part]]
-        weights += block.T.astype(np.float64) @ coefficients[part]
-    return weights
+    operator = KernelOperator(problem.rows, problem.members, 0.0)
+    weights = operator.vectors(np.stack([optimum.vector for optimum in found]))
+    return [replace(optimum, vector=w) for optimum, w in zip(found, weights, strict=True)]
 
 
 def _newton(problem: Problem, targets: list[Target], start: Any) -> list[Optimum | None]:
@@ -262,17 +253,6 @@ def choose_method(problem: Problem) -> Method:
 def find_method(name: str) -> Method:
     """Return the method of this name."""
     return next(method for method in METHODS if method.name == name)
-
-
-def describe_methods() -> str:
-    """Return the table of methods in Markdown."""
-    head = ["method", "applies to", "chosen for", "epochs of coordinate ascent first", "fallback"]
-    rows = [
-        [m.name, m.applies_to.text, m.chosen_for.text, m.epochs.text, m.fallback or ""]
-        for m in METHODS
-    ]
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 class ExactSolver:

@@ -30,6 +30,7 @@ from pegasos.engine.optimum.kernel_operator import (
     KernelOperator,
 )
 from pegasos.engine.optimum.normal_matrix import lifted_cholesky
+from pegasos.engine.rows.features import combine_rows, times_transposed
 from pegasos.engine.runtime.interruption import check_interruption, deadline_reached
 from pegasos.engine.runtime.threads import blas_threads, run_each, slices
 
@@ -202,7 +203,7 @@ class Preconditioner:
         self.L, self.numbers, self.roots, self.axes = L, numbers, roots, axes
         rank, squares = len(L), roots * roots
         small = np.zeros((len(roots), rank, rank))
-        projected = None if axes is None else _times_transposed(roots * axes, L)
+        projected = None if axes is None else times_transposed(L, roots * axes)
 
         def work(place: tuple[int, slice]) -> None:
             k, tile = place
@@ -231,14 +232,14 @@ class Preconditioner:
         """Apply the inverse of system numbers[k] to columns[k], for all k."""
         places = np.searchsorted(self.numbers, numbers)
         roots = self.roots[places]
-        small = _times_transposed(roots * columns, self.L)
+        small = times_transposed(self.L, roots * columns)
 
         def work(k: int) -> None:
             triangle = (self.triangles[places[k]], True)
             small[k] = linalg.cho_solve(triangle, small[k], check_finite=False)
 
         run_each(work, range(len(columns)))
-        out = columns - roots * _times_factor(small, self.L)
+        out = columns - roots * combine_rows(small, self.L)
         return out if self.axes is None else project_out(out, self.axes[places])
 
 
@@ -254,23 +255,3 @@ def dots(one: Array, other: Array) -> Array:
 def project_out(columns: Array, axes: Array) -> Array:
     """Return columns minus their projections on unit vectors."""
     return np.asarray(columns - (columns * axes).sum(axis=1, keepdims=True) * axes)
-
-
-def _times_transposed(columns: Array, L: Array) -> Array:
-    out = np.empty((len(columns), len(L)))
-
-    def work(tile: slice) -> None:
-        out[:, tile] = columns @ L[tile].T
-
-    run_each(work, slices(len(L), TILE))
-    return out
-
-
-def _times_factor(small: Array, L: Array) -> Array:
-    out = np.empty((len(small), L.shape[1]))
-
-    def work(tile: slice) -> None:
-        out[:, tile] = small @ L[:, tile]
-
-    run_each(work, slices(L.shape[1], STRIP))
-    return out

@@ -124,25 +124,16 @@ class Block:
         Products in float32 (not `precise`) take half the time, and serve for a direction.
         Without `rows` pairs of stored numbers of CSR rows are multiplied.
         """
+        d = self.width
         if rows is None:
-            self._thin_squares(weights, out)
-            return
-        scaled = self.buffer("scaled") if precise else self.buffer("scaled32", np.float32)
-        d = self.width
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            _scale_rows(read_only(rows), weights, scaled)
-            out[:d, :d] = scaled.T @ scaled
+            out[:d, :d], sums = pairs(self._rows, weights)
+        else:
+            scaled = self.buffer("scaled") if precise else self.buffer("scaled32", np.float32)
+            sums = weights @ rows
+            with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+                _scale_rows(read_only(rows), weights, scaled)
+                out[:d, :d] = scaled.T @ scaled
         if len(out) > d:
-            out[d, :d] = out[:d, d] = weights @ rows
-            out[d, d] = weights.sum()
-
-    def _thin_squares(self, weights: Array, out: Array) -> None:
-        """Compute Σ weights_i x_i x_iᵀ from the pairs of stored numbers of CSR rows."""
-        d = self.width
-        inner = out if len(out) == d else np.empty((d, d))
-        sums = pairs(self._rows, weights, inner)
-        if len(out) > d:
-            out[:d, :d] = inner
             out[d, :d] = out[:d, d] = sums
             out[d, d] = weights.sum()
 
@@ -241,14 +232,13 @@ def is_thin(X: Any) -> bool:
     return bool(sparse.issparse(X)) and THIN * X.nnz <= X.shape[0] * X.shape[1]
 
 
-def pairs(rows: Any, weights: Array, out: Array) -> Array:
-    """Compute Σ weights_i u_i u_iᵀ of CSR rows, and return Σ weights_i u_i."""
-    sums = np.zeros(rows.shape[1])
-    out[:] = 0.0
+def pairs(rows: Any, weights: Array) -> tuple[Array, Array]:
+    """Return Σ weights_i u_i u_iᵀ and Σ weights_i u_i of CSR rows."""
+    out, sums = np.zeros((rows.shape[1], rows.shape[1])), np.zeros(rows.shape[1])
     _add_pairs(rows.indptr, rows.indices, rows.data, weights, out, sums)
     low = np.tril_indices(len(out), -1)
     out[low[1], low[0]] = out[low]
-    return sums
+    return out, sums
 
 
 @compiled

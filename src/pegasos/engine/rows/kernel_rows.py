@@ -146,13 +146,13 @@ class KernelRows(DualRows):
 
     def kernel_lines(self, index: Array, members: Array | None) -> Array:
         """Return K between chosen rows and the members."""
-        others = np.arange(self.count) if members is None else members
-        lines = np.empty((len(index), len(others)))
+        lines = np.empty((len(index), self.count if members is None else len(members)))
 
         def work(columns: slice) -> None:
-            lines[:, columns] = self.between(index, others[columns])
+            own = columns if members is None else members[columns]
+            lines[:, columns] = self.between(index, own)
 
-        run_each(work, slices(len(others), TILE_COLUMNS), self.most_workers)
+        run_each(work, slices(lines.shape[1], TILE_COLUMNS), self.most_workers)
         return lines
 
     def rounded(self) -> KernelRows:

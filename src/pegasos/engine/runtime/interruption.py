@@ -12,6 +12,8 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any
 
 _thread = threading.local()
 
@@ -21,23 +23,24 @@ class Interrupted(Exception):  # noqa: N818 - a request, not an error
 
 
 @contextlib.contextmanager
-def interruptible(event: threading.Event) -> Iterator[None]:
+def _with(name: str, value: Any) -> Iterator[None]:
+    """Set a value of this thread inside the block."""
+    before = getattr(_thread, name, None)
+    setattr(_thread, name, value)
+    try:
+        yield
+    finally:
+        setattr(_thread, name, before)
+
+
+def interruptible(event: threading.Event) -> AbstractContextManager[None]:
     """Make fits of this thread raise `Interrupted` soon after the event is set."""
-    _thread.halt = event
-    try:
-        yield
-    finally:
-        _thread.halt = None
+    return _with("halt", event)
 
 
-@contextlib.contextmanager
-def listening(listener: Callable[[float, float], None]) -> Iterator[None]:
+def listening(listener: Callable[[float, float], None]) -> AbstractContextManager[None]:
     """Call `listener(largest relative gap, tolerance)` now and then during fits of this thread."""
-    _thread.listener = listener
-    try:
-        yield
-    finally:
-        _thread.listener = None
+    return _with("listener", listener)
 
 
 def tell_gap(gap: float | Iterable[float], tol: float) -> None:
@@ -54,14 +57,12 @@ def check_interruption() -> None:
         raise Interrupted
 
 
-@contextlib.contextmanager
-def deadline(seconds: float) -> Iterator[None]:
+def deadline(seconds: float) -> AbstractContextManager[None]:
     """Make solvers called in this thread return their present point after this time.
 
     The earliest of nested deadlines counts.
     """
-    with until(time.monotonic() + seconds):
-        yield
+    return until(time.monotonic() + seconds)
 
 
 def deadline_reached() -> bool:
@@ -71,15 +72,10 @@ def deadline_reached() -> bool:
 
 def current_deadline() -> float:
     """Return the deadline of this thread on the monotonic clock, infinity without one."""
-    return float(getattr(_thread, "deadline", math.inf))
+    moment: float | None = getattr(_thread, "deadline", None)
+    return math.inf if moment is None else moment
 
 
-@contextlib.contextmanager
-def until(moment: float) -> Iterator[None]:
+def until(moment: float) -> AbstractContextManager[None]:
     """Set a deadline on the monotonic clock, which another thread may have set (see `deadline`)."""
-    before = current_deadline()
-    _thread.deadline = min(before, moment)
-    try:
-        yield
-    finally:
-        _thread.deadline = before
+    return _with("deadline", min(current_deadline(), moment))

@@ -66,9 +66,7 @@ LOSSES = {
     )
 }
 
-#: The losses with a dual, for Pegasos and SDCA; and those whose scores are the logits of
-#: probabilities.
-REGULARIZED = tuple(loss.name for loss in LOSSES.values() if loss.default_kernel_lam is not None)
+#: The losses whose scores are the logits of probabilities.
 PROBABILISTIC = tuple(loss.name for loss in LOSSES.values() if loss.has_probabilities)
 
 

@@ -16,13 +16,14 @@ Alaoui, Mahoney (2015), Fast randomized kernel ridge regression with statistical
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy import linalg
 
 from pegasos.engine.kernels.base import Kernel
-from pegasos.engine.kernels.distances import Pairs
+from pegasos.engine.rows.kernel_rows import KernelRows
+from pegasos.engine.rows.sources import Rows
 from pegasos.engine.runtime.interruption import check_interruption
 from pegasos.engine.runtime.threads import single_threaded_blas
 
@@ -42,60 +43,22 @@ def choose(kernel: Kernel, X: Any, count: int, selection: str, seed: int) -> Arr
     if selection == "uniform" or count >= len(sample):
         return sample[:count]
     with single_threaded_blas():
-        columns = KernelColumns(kernel, X[sample])
+        rows = KernelRows(kernel, X[sample])
         order = (
-            _spread(columns, count, generator)
+            _spread(rows, count, generator)
             if selection == "kmeans++"
-            else _by_leverage(columns, count, generator)
+            else _by_leverage(rows, count, generator)
         )
     return np.asarray(sample[order])
 
 
-class Columns(Protocol):
-    """A matrix of inner products, of which some rows are asked for at a time."""
-
-    count: int
-    diagonal: Array
-
-    def __call__(self, index: Array) -> Array:
-        """Return chosen rows of the matrix in float64."""
-
-
-class StoredColumns:
-    """Columns of a stored matrix."""
-
-    def __init__(self, matrix: Array) -> None:
-        self._matrix, self.count, self.diagonal = matrix, len(matrix), matrix.diagonal()
-
-    def __call__(self, index: Array) -> Array:
-        """Return chosen rows of the matrix."""
-        return np.asarray(self._matrix[index])
-
-
-class KernelColumns:
-    """The kernel between all rows and some of them."""
-
-    def __init__(self, kernel: Kernel, X: Any) -> None:
-        self.kernel, self.X, self.count = kernel, X, X.shape[0]
-        self._pairs = None if kernel.measure is None else Pairs(kernel.measure, X)
-        self.diagonal = kernel.diagonal(X).astype(np.float64)
-
-    def __call__(self, index: Array) -> Array:
-        """Return K(chosen, all)."""
-        if self._pairs is None:
-            return np.asarray(self.kernel.matrix(self.X[index], self.X), dtype=np.float64)
-        values = self._pairs.tile(index, slice(0, self.count))
-        self.kernel.transform(values)
-        return values.astype(np.float64)
-
-
-def _spread(columns: Columns, count: int, generator: np.random.Generator) -> Array:
-    chosen = [int(generator.integers(columns.count))]
-    nearest = np.full(columns.count, np.inf)
+def _spread(rows: Rows, count: int, generator: np.random.Generator) -> Array:
+    chosen = [int(generator.integers(rows.count))]
+    nearest = np.full(rows.count, np.inf)
     new = np.array(chosen)
     while len(chosen) < count:
         check_interruption()
-        away = columns.diagonal[new][:, None] + columns.diagonal - 2.0 * columns(new)
+        away = rows.diagonal[new][:, None] + rows.diagonal - 2.0 * rows.kernel_lines(new, None)
         nearest = np.minimum(nearest, np.maximum(away, 0.0).min(axis=0))
         nearest[new] = 0.0
         total = np.cumsum(nearest)
@@ -103,30 +66,30 @@ def _spread(columns: Columns, count: int, generator: np.random.Generator) -> Arr
             new = np.unique(
                 np.searchsorted(total, total[-1] * generator.random(ROUND), side="right")
             )
-            new = generator.permutation(np.minimum(new, columns.count - 1))
+            new = generator.permutation(np.minimum(new, rows.count - 1))
         else:  # all that is left equals a row chosen already
-            new = np.setdiff1d(np.arange(columns.count), chosen)[: count - len(chosen)]
+            new = np.setdiff1d(np.arange(rows.count), chosen)[: count - len(chosen)]
         chosen += new.tolist()
     return np.array(chosen[:count])
 
 
-def _by_leverage(columns: Columns, count: int, generator: np.random.Generator) -> Array:
-    pilot = np.arange(min(PILOT, columns.count))
-    block = columns(pilot)
+def _by_leverage(rows: Rows, count: int, generator: np.random.Generator) -> Array:
+    pilot = np.arange(min(PILOT, rows.count))
+    block = rows.kernel_lines(pilot, None)
     values, vectors = linalg.eigh(block[:, pilot])
     kept = values > 1e-10 * values[-1]
     features = (vectors[:, kept] / np.sqrt(values[kept])).T @ block
-    ridge = 1e-3 * columns.count
+    ridge = 1e-3 * rows.count
     inverse = linalg.inv(features @ features.T + ridge * np.eye(len(features)))
     # l = K (K + εn)⁻¹ on the diagonal; what the pilot does not see of a row, K_ii - |features|²,
     # counts as if it stood alone
     seen = np.einsum("ij,ij->j", features, inverse @ features)
-    unseen = np.maximum(columns.diagonal - np.einsum("ij,ij->j", features, features), 0.0)
+    unseen = np.maximum(rows.diagonal - np.einsum("ij,ij->j", features, features), 0.0)
     scores = np.maximum(seen + unseen / (unseen + ridge), np.finfo(float).tiny)
-    return np.argsort(generator.exponential(size=columns.count) / scores, kind="stable")[:count]
+    return np.argsort(generator.exponential(size=rows.count) / scores, kind="stable")[:count]
 
 
-def pursue(columns: Columns, coefficients: Array, count: int) -> Array:
+def pursue(rows: Rows, coefficients: Array, count: int) -> Array:
     """Choose rows that represent functions f_c = Σ_i c_i K(x_i, ·), by orthogonal least squares.
 
     The next row takes most of what is left of all functions together: Σ_c r_c(x_i)²/d_i, where
@@ -134,22 +97,25 @@ def pursue(columns: Columns, coefficients: Array, count: int) -> Array:
     K(x_i, ·) has beyond them. Fewer than `count` where the rows that are left add nothing. Time
     in proportion to rows x count², and rows² once.
     """
-    left = _values(columns, coefficients)
-    beyond, chosen = columns.diagonal.copy(), list[int]()
+    left = _values(rows, coefficients)
+    beyond, chosen = rows.diagonal.copy(), list[int]()
     free = beyond > 0.0
-    basis = np.zeros((columns.count, min(count, columns.count)))
+    basis = np.zeros((rows.count, min(count, rows.count)))
     with single_threaded_blas():
         for place in range(basis.shape[1]):
             check_interruption()
             # A row of which a smaller share is beyond those chosen adds nothing but rounding.
-            free &= beyond > 1e-9 * columns.diagonal
+            free &= beyond > 1e-9 * rows.diagonal
             if not free.any():
                 break
             gains = np.divide(
-                np.square(left).sum(axis=1), beyond, out=np.full(columns.count, -1.0), where=free
+                np.square(left).sum(axis=1), beyond, out=np.full(rows.count, -1.0), where=free
             )
             best = int(gains.argmax())
-            column = columns(np.array([best]))[0] - basis[:, :place] @ basis[best, :place]
+            column = (
+                rows.kernel_lines(np.array([best]), None)[0]
+                - basis[:, :place] @ basis[best, :place]
+            )
             column /= np.sqrt(beyond[best])
             left -= np.outer(column, left[best] / column[best])
             beyond -= np.square(column)
@@ -158,11 +124,11 @@ def pursue(columns: Columns, coefficients: Array, count: int) -> Array:
     return np.array(chosen, dtype=np.intp)
 
 
-def _values(columns: Columns, coefficients: Array) -> Array:
+def _values(rows: Rows, coefficients: Array) -> Array:
     """Return f_c(x_i), rows x functions."""
-    found = np.empty((columns.count, len(coefficients)))
-    for start in range(0, columns.count, 512):
+    found = np.empty((rows.count, len(coefficients)))
+    for start in range(0, rows.count, 512):
         check_interruption()
-        part = np.arange(start, min(start + 512, columns.count))
-        found[part] = columns(part) @ coefficients.T.astype(np.float64)
+        part = np.arange(start, min(start + 512, rows.count))
+        found[part] = rows.kernel_lines(part, None) @ coefficients.T.astype(np.float64)
     return found
