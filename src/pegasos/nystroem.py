@@ -110,9 +110,9 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
     def _check_parameters(self) -> None:
         """Raise ValueError if a parameter is invalid."""
-        whole_number("landmarks", self.landmarks)
         from pegasos.engine.rows.landmarks import SELECTIONS
 
+        whole_number("landmarks", self.landmarks)
         one_of("selection", self.selection, SELECTIONS)
         one_of("dtype", self.dtype, tuple(CUTS))
         budget_bytes(self.memory)
@@ -136,6 +136,8 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         Nystroem
             The fitted transformer.
         """
+        from pegasos.engine.rows.landmarks import choose
+
         self._check_parameters()
         X = validate_data(self, X, accept_sparse="csr", dtype=np.dtype(self.dtype), order="C")
         given = as_kernel(self.kernel)
@@ -144,8 +146,6 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self.kernel_.check_range(X)
         self._seed = draw_seed(self.random_state)
         count, cut = min(self.landmarks, X.shape[0]), CUTS[self.dtype]
-        from pegasos.engine.rows.landmarks import choose
-
         self.landmark_indices_ = choose(self.kernel_, X, count, self.selection, self._seed)
         self.landmarks_ = X[self.landmark_indices_]
         self.weights_, self.eigenvalues_ = whitening(self.kernel_, self.landmarks_, cut)

@@ -23,7 +23,7 @@ from scipy import linalg
 
 from pegasos.engine.kernels.base import Kernel
 from pegasos.engine.rows.kernel_rows import KernelRows
-from pegasos.engine.rows.sources import Rows
+from pegasos.engine.rows.sources import GramRows
 from pegasos.engine.runtime.interruption import check_interruption
 from pegasos.engine.runtime.threads import single_threaded_blas
 
@@ -52,7 +52,7 @@ def choose(kernel: Kernel, X: Any, count: int, selection: str, seed: int) -> Arr
     return np.asarray(sample[order])
 
 
-def _spread(rows: Rows, count: int, generator: np.random.Generator) -> Array:
+def _spread(rows: GramRows | KernelRows, count: int, generator: np.random.Generator) -> Array:
     chosen = [int(generator.integers(rows.count))]
     nearest = np.full(rows.count, np.inf)
     new = np.array(chosen)
@@ -73,7 +73,7 @@ def _spread(rows: Rows, count: int, generator: np.random.Generator) -> Array:
     return np.array(chosen[:count])
 
 
-def _by_leverage(rows: Rows, count: int, generator: np.random.Generator) -> Array:
+def _by_leverage(rows: GramRows | KernelRows, count: int, generator: np.random.Generator) -> Array:
     pilot = np.arange(min(PILOT, rows.count))
     block = rows.kernel_lines(pilot, None)
     values, vectors = linalg.eigh(block[:, pilot])
@@ -89,7 +89,7 @@ def _by_leverage(rows: Rows, count: int, generator: np.random.Generator) -> Arra
     return np.argsort(generator.exponential(size=rows.count) / scores, kind="stable")[:count]
 
 
-def pursue(rows: Rows, coefficients: Array, count: int) -> Array:
+def pursue(rows: GramRows | KernelRows, coefficients: Array, count: int) -> Array:
     """Choose rows that represent functions f_c = Σ_i c_i K(x_i, ·), by orthogonal least squares.
 
     The next row takes most of what is left of all functions together: Σ_c r_c(x_i)²/d_i, where
@@ -124,7 +124,7 @@ def pursue(rows: Rows, coefficients: Array, count: int) -> Array:
     return np.array(chosen, dtype=np.intp)
 
 
-def _values(rows: Rows, coefficients: Array) -> Array:
+def _values(rows: GramRows | KernelRows, coefficients: Array) -> Array:
     """Return f_c(x_i), rows x functions."""
     found = np.empty((rows.count, len(coefficients)))
     for start in range(0, rows.count, 512):
