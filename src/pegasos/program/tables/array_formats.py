@@ -13,7 +13,7 @@ from numpy.lib import format as npy_format
 
 from pegasos.program.tables.array_files import ArrayFile
 from pegasos.program.tables.dataset import Array, BadData, ReadOptions
-from pegasos.program.tables.messages import plain, shown
+from pegasos.program.tables.messages import plain, shown, size
 from pegasos.program.tables.sources import Source
 from pegasos.program.tables.table import decoding
 
@@ -32,7 +32,7 @@ def open_npz(
     for entry in archive.infolist():
         if entry.filename.endswith(".npy"):
             name = entry.filename.removesuffix(".npy")
-            arrays[name] = _Member(source.name, name, archive, entry)
+            arrays[name] = _Member(source.name, name, archive, entry, options.allowed())
     if "indptr" in arrays:
         todo = "write it with sklearn.datasets.dump_svmlight_file"
         raise BadData(f"{source.name} is a sparse matrix; {todo}.")
@@ -43,9 +43,10 @@ class _Member:
     """Array of an archive: its header is compared with its size before it is read."""
 
     def __init__(
-        self, file: str, name: str, archive: zipfile.ZipFile, entry: zipfile.ZipInfo
+        self, file: str, name: str, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, limit: int
     ) -> None:
         self._file, self._name, self._archive, self._entry = file, name, archive, entry
+        self._limit = limit
 
     @cached_property
     def _header(self) -> tuple[tuple[int, ...], np.dtype[Any]]:
@@ -77,7 +78,10 @@ class _Member:
 
     @cached_property
     def values(self) -> Array:
-        """The whole array."""
+        """The whole array: an archive can be read only from its beginning."""
+        if (taken := self._entry.file_size) > self._limit:
+            most = f"{size(taken)}, and {size(self._limit)} are allowed"
+            raise BadData(f"{self._file}: {shown(self._name)} takes {most}; write it as HDF5.")
         with self._archive.open(self._entry) as stream:
             array: Array = npy_format.read_array(stream, allow_pickle=False)
         if array.dtype.kind == "U":  # refuse what is not Unicode
