@@ -20,7 +20,6 @@ from pegasos.program.tables.dataset import (
     NotClasses,
     NotNumber,
     is_frame,
-    is_pixel_range,
 )
 from pegasos.program.tables.labels import check_classes, distinct_texts, plausible_labels
 
@@ -153,8 +152,6 @@ class Moments:
         self.nonzero = 0
         self.count, self.mean, self.variance = np.zeros((3, width))
         self.low, self.high = np.full(width, np.inf), np.full(width, -np.inf)
-        #: Whether all numbers of dense blocks are whole.
-        self.whole = True
 
     def see(self, X: Any) -> None:
         """Add rows: an array in which NaN is missing, or CSR rows, which may become wider."""
@@ -173,7 +170,6 @@ class Moments:
                 )
                 low, high = min_max_axis(X, axis=0, ignore_nan=True)
             else:
-                self.whole = self.whole and bool((np.isnan(X) | (np.rint(X) == X)).all())
                 mean, variance, count = incremental_mean_and_var(
                     X, self.mean, self.variance, self.count
                 )
@@ -195,12 +191,6 @@ class Moments:
         """Forget the first columns."""
         for name in self._ARRAYS:
             setattr(self, name, getattr(self, name)[columns:])
-
-    def are_pixels(self) -> bool:
-        """Return whether columns without gaps are whole numbers in the range of pixels."""
-        if not self.whole or not len(self.count) or (self.count < self.rows).any():
-            return False
-        return is_pixel_range(len(self.count), float(self.low.min()), float(self.high.max()))
 
 
 @dataclass

@@ -55,7 +55,7 @@ class ArrayFile(TableFile):
         options: ReadOptions,
         close: Callable[[], None],
     ) -> None:
-        self._name, self._decoder, self.close = name, decoder, close  # type: ignore[method-assign]
+        self._name, self._decoder, self._close = name, decoder, close
         self._limit, self.notes = options.allowed(), []
         self._arrays = _without_groups(arrays)
         rows, self._label = self._find_pair(options)
@@ -70,6 +70,10 @@ class ArrayFile(TableFile):
         self._features = self._feature_names()
         others = (self._label, self._group, self._weight)
         self.names = [*self._features, *(each for each in others if each)]
+
+    def close(self) -> None:
+        """Close the file."""
+        self._close()
 
     def roles(self, options: ReadOptions, name: str) -> Roles:
         """Return the roles of the columns."""

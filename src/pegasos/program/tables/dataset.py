@@ -120,13 +120,8 @@ LARGEST = 1e140
 FEWEST_PIXELS = 16
 
 
-def is_pixel_range(columns: int, low: float, high: float) -> bool:
-    """Return whether columns of whole numbers look like pixels: levels 0 to 16 or 0 to 255."""
-    return columns >= FEWEST_PIXELS and low == 0 and (high == 16 or 100 < high <= 255)
-
-
 def holds_pixels(X: Any) -> bool:
-    """Return whether rows are an array of pixels.
+    """Return whether rows are an array of pixels: whole levels from 0 to 16 or 0 to 255.
 
     >>> holds_pixels(np.arange(32.0).reshape(2, 16) // 2 % 17), holds_pixels(np.full((2, 16), 0.5))
     (False, False)
@@ -135,8 +130,9 @@ def holds_pixels(X: Any) -> bool:
     """
     if not isinstance(X, np.ndarray) or not X.size or X.dtype.kind not in "iuf":
         return False
-    in_range = is_pixel_range(X.shape[1], float(X.min()), float(X.max()))
-    return in_range and bool((np.rint(X) == X).all())
+    low, high = float(X.min()), float(X.max())
+    in_range = low == 0 and (high == 16 or 100 < high <= 255)
+    return X.shape[1] >= FEWEST_PIXELS and in_range and bool((np.rint(X) == X).all())
 
 
 def guess_image_shape(X: Any) -> tuple[int, int] | None:

@@ -32,6 +32,7 @@ from pegasos.program.tables.dataset import (
     BadData,
     Column,
     Dataset,
+    holds_pixels,
     holds_words,
     is_frame,
 )
@@ -226,7 +227,7 @@ class Describer:
         if many:
             names = listed(columns[place].name for place in many)
             found.notes.append(f"More than {COUNTED_WORDS} distinct words are in {names}.")
-        pixels = not found.sparse and not words and self.moments.are_pixels()
+        pixels = not found.sparse and not words and not missing and holds_pixels(np.asarray(X))
         found.advice = list(advise(found, image, pixels))
         for each in texts:
             found.advice += (f"Leak: {leak}." for leak in leaks(X, columns, each))
