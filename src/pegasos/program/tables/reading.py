@@ -90,7 +90,7 @@ def stream(
     """
     options = replace(options, usual_label=label_name, labelled=False)
     expected = [column.name for column in columns]
-    with _opened(source, options, expected, ": a chunk of rows") as table:
+    with _opened(source, options, expected) as table:
         roles = table.first.match_roles(columns, options, table.name)
         blocks = table.blocks(roles.needed, chunk)
         parts = (fit_block(each, roles, columns, frame, labelled) for each in blocks)
@@ -105,16 +105,15 @@ def _opened(
     source: str | Path,
     options: ReadOptions,
     expected: list[str] | None = None,
-    what: str = "",
     limit: int | None = None,
 ) -> Iterator[Table]:
-    """Open the files of a table; `what` names the rows held in memory."""
+    """Open the files of a table."""
     with opened_sources(source) as sources:
         try:
             open_file = opener_of(choose_format(sources, options.format))
             yield Table(sources, open_file, options, expected or (), limit)
         except MemoryError as error:
-            raise BadData(f"{sources.name}{what} does not fit into memory.") from error
+            raise BadData(f"{sources.name} does not fit into memory.") from error
         except NoSpace:  # for temporary files
             raise
         except OSError as error:

@@ -125,7 +125,7 @@ class Describer:
         self.columns, self.sample = columns, Sample(0, rows)
         #: Hashes of rows without and with their label, of those that `every` divides: equal rows
         #: stay or go together.
-        self.hashes, self.every = np.zeros((0, 2), np.uint64), np.uint64(1)
+        self.hashes, self.every = [np.zeros((0, 2), np.uint64)], np.uint64(1)
         texts = [place for place, column in enumerate(columns) if column.kind == TEXT]
         #: Hashes of the distinct words of each text column.
         self.words = {place: np.empty(0, np.uint64) for place in texts}
@@ -159,11 +159,13 @@ class Describer:
             texts = [self.labels.see(np.asarray(block.y), block.name, self._most_labels)]
             # Hashes are sums: the label's part is the hash of a row without features.
             both = hashes + hash_rows(np.empty((len(block), 0)), texts[0])
-        self.hashes = np.concatenate([self.hashes, np.column_stack([hashes, both])])
-        self.hashes = self.hashes[self.hashes[:, 0] % self.every == 0]
-        while len(self.hashes) > self._most_hashes:
-            self.every *= np.uint64(2)
-            self.hashes = self.hashes[self.hashes[:, 0] % self.every == 0]
+        self.hashes.append(np.column_stack([hashes, both])[hashes % self.every == 0])
+        if sum(map(len, self.hashes)) > self._most_hashes:
+            kept = np.concatenate(self.hashes)
+            while len(kept) > self._most_hashes:
+                self.every *= np.uint64(2)
+                kept = kept[kept[:, 0] % self.every == 0]
+            self.hashes = [kept]
         self.sample.see(X, None, *texts)
 
     def _see_numbers(self, X: Any, gaps: Array) -> None:
@@ -265,7 +267,7 @@ class Describer:
         return found
 
     def _count_repeats(self, found: Description) -> None:
-        hashes, every = self.hashes, int(self.every)
+        hashes, every = np.concatenate(self.hashes), int(self.every)
         # Sorting takes a hundredth of the time of np.unique, which hashes the hashes again.
         alone, together = (
             1 + int(np.count_nonzero(np.diff(np.sort(hashes[:, place])))) for place in (0, 1)
