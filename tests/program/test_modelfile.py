@@ -700,7 +700,7 @@ def test_other_formats_are_no_models(content: bytes, message: str, tmp_path: Pat
 
 
 def test_folders_pipes_and_missing_files(tmp_path: Path) -> None:
-    with pytest.raises(BadModel, match="not a regular file"):
+    with pytest.raises(BadModel, match="this is a folder"):
         load(tmp_path)
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "none.model")

@@ -66,7 +66,8 @@ def _check_file(path: str | os.PathLike[str], limit: int) -> None:
     """Refuse files of another format, files larger than the limit, and wrong checksums."""
     status = os.stat(path)
     if not stat.S_ISREG(status.st_mode):
-        raise NotAModel("this is not a regular file, so it holds no model.")
+        kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
+        raise NotAModel(f"this is {kind}, so it holds no model.")
     with open(path, "rb") as file:
         if status.st_size > limit:
             raise BadModel(
