@@ -22,6 +22,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -472,6 +473,8 @@ def _commands(path: Path, table: Path, page: bool) -> Iterator[tuple[Any, ...]]:
     yield "predict", path, table, "--what", "probabilities"
     yield "run", path, table
     yield "show", path
+    if find_spec("onnx") is not None:
+        yield "export", path, path.with_suffix(".onnx")
     if page:
         yield "report", path, "-o", path.with_suffix(".html")
 
