@@ -601,6 +601,12 @@ def test_two_features_keep_their_names_and_more_classes_than_colours_are_left_ou
     assert max(abs(point["x"]) for point in found["points"]) < 9
 
 
+def test_a_frame_keeps_the_names_of_its_columns():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    frame = pytest.importorskip("polars").DataFrame({"length": X[:, 0], "width": X[:, 1]})
+    assert "across: length, up: width" in play(frame, np.arange(40) % 2).html
+
+
 def test_rows_that_make_no_plane_are_refused():
     with pytest.raises(BadData, match="2 columns of numbers"):
         play(np.zeros((10, 1)), np.arange(10) % 2)

@@ -14,6 +14,7 @@ from pegasos import SDCA, TwoStageSearchCV
 from pegasos.kernels import Gaussian, Polynomial
 from pegasos.metrics import Measure, measure_of
 from pegasos.program.pages import report
+from pegasos.program.pages.blocks import Chart
 from pegasos.program.pages.grid import NO_AXIS, Grid, axes_of, points_of, view
 from pegasos.program.pages.grid_section import color_scale, grid_blocks, lines
 from pegasos.program.records.runs import CellRecord
@@ -26,7 +27,7 @@ pytest.importorskip("vl_convert")
 def heat_rows(grid):
     """Return the rows of each heatmap by family."""
     blocks = grid_blocks(grid, clickable=False)
-    charts = {name: spec for block in blocks for name, spec in block.charts().items()}
+    charts = {block.name: block.spec for block in blocks if isinstance(block, Chart)}
     return {name.removeprefix("heat "): spec["data"]["values"] for name, spec in charts.items()}
 
 

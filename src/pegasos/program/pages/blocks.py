@@ -26,15 +26,6 @@ class Block:
 
     kind: str
 
-    def charts(self) -> dict[str, Spec]:
-        """Return the charts for files, by name."""
-        return getattr(self, "figures", {})
-
-    def tables(self) -> list[Table]:
-        """Return the tables for files."""
-        table = getattr(self, "table", None)
-        return [] if table is None else [table]
-
     @staticmethod
     def kinds() -> dict[str, Any]:
         """Return the classes of blocks, by which files are read."""
@@ -101,10 +92,6 @@ class Table(Block):
         # Numbers are aligned to the right.
         self.numbers = {key for row in self.rows for key, each in row.items() if is_number(each)}
 
-    def tables(self) -> list[Table]:
-        """Return the table itself."""
-        return [self]
-
     @property
     def look(self) -> str:
         """Style: `long` texts have lines of their own on narrow screens, many columns are dense."""
@@ -166,10 +153,6 @@ class Chart(Block):
             listed.append((hint["field"], hint["title"], form))
         rows = [{key: row.get(key) for key, _, _ in listed} for row in spec["data"]["values"]]
         return cls(name, title, spec, caption, Table(name, title, listed, rows[:MOST_ROWS]), layout)
-
-    def charts(self) -> dict[str, Spec]:
-        """Return the chart with its title, which the page shows in the caption."""
-        return {self.name: {**self.spec, "title": self.title}}
 
 
 @dataclass

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from pegasos.program.tables.dataset import NUMBER, TEXT, Column, Dataset, holds_words
@@ -26,17 +25,14 @@ STATISTICS_ROWS, _RANKED_ROWS = 50_000, 5000
 
 def check_shown(thing: Any, what: str) -> None:
     """Raise an error for objects that are not fitted or not of pegasos; `what` can be shown."""
-    if not isinstance(thing, SweepCV):
-        try:
-            thing = anatomy(thing).learner
-        except ValueError as error:
-            raise ValueError(f"{what}. {error}") from None
     try:
-        check_is_fitted(thing, "cv_results_" if isinstance(thing, SweepCV) else "classes_")
-    except NotFittedError:
-        name = type(thing).__name__
-        text = f"this {name} is not fitted yet, so there is nothing to show: call fit first."
-        raise NotFittedError(text) from None
+        learner = thing if isinstance(thing, SweepCV) else anatomy(thing).learner
+    except ValueError as error:
+        raise ValueError(f"{what}. {error}") from None
+    missing = "this %(name)s is not fitted yet, so there is nothing to show: call fit first."
+    check_is_fitted(
+        learner, "cv_results_" if isinstance(thing, SweepCV) else "classes_", msg=missing
+    )
 
 
 def as_dataset(X: Any, y: Any, facts: dict[str, Any]) -> Dataset | None:

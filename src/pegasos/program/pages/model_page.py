@@ -156,15 +156,11 @@ def _evaluated(
         rates = model_rates(found, codes, classes, learner.threshold_, named)
     baseline = float(np.mean(codes != np.bincount(codes).argmax()))
     decisions = decision_blocks(None, None, rates, f"Counted on {kind}.")
-    panel = model_panel(labeled, predicted, scores)
-    return (
-        ErrorCount.counted(len(codes), int(wrong.sum()), baseline),
-        wrong,
-        [
-            Section("cell", "Confusion matrix and mistakes", panel),
-            Section("decisions", "Thresholds", decisions),
-        ],
-    )
+    sections = [
+        Section("cell", "Confusion matrix and mistakes", model_panel(labeled, predicted, scores)),
+        Section("decisions", "Thresholds", decisions),
+    ]
+    return ErrorCount.counted(len(codes), int(wrong.sum()), baseline), wrong, sections
 
 
 def _tiles(errors: dict[str, ErrorCount], card: ModelCard) -> list[Block]:

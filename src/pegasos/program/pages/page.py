@@ -68,22 +68,44 @@ class Page(HtmlPage):
     """
 
     def __init__(self, title: str, subtitle: str, sections: list[Section]) -> None:
+        from markupsafe import Markup
+
         self.subtitle, self.sections = subtitle, [each for each in sections if each.blocks]
-        super().__init__(title, render(title, subtitle, self.sections))
+        self.blocks = [block for section in self.sections for block in section.blocks]
+        data: dict[str, Any] = {"charts": {}}
+        for block in self.blocks:
+            if isinstance(block, Chart):
+                data["charts"][block.name] = block.spec
+            elif isinstance(block, Panel):
+                data["panel"] = block.data
+            elif isinstance(block, Thresholds):
+                data["thresholds"] = {**block.data, "charts": block.figures}
+        # Each script has its own scope, so that libraries and page share only names on window.
+        both = _bundle(), _asset("page.js")
+        given: dict[str, Any] = {"title": title, "subtitle": subtitle, "sections": self.sections}
+        given["scripts"] = [Markup(f"(function () {{\n{each}\n}})();") for each in both]
+        super().__init__(title, fill("page.html", data, evaluates=True, **given))
 
     def section(self, name: str) -> Section:
         """Return a section by its name."""
         return next(each for each in self.sections if each.name == name)
 
     def charts(self) -> dict[str, Spec]:
-        """Return all charts of the page by name."""
-        blocks = (block for section in self.sections for block in section.blocks)
-        return {name: spec for block in blocks for name, spec in block.charts().items()}
+        """Return all charts by name, with their titles, which the page shows in captions."""
+        found: dict[str, Spec] = {}
+        for block in self.blocks:
+            found |= getattr(block, "figures", {})
+            if isinstance(block, Chart):
+                found[block.name] = {**block.spec, "title": block.title}
+        return found
 
     def tables(self) -> list[Table]:
         """Return all tables of the page, including those behind charts."""
-        blocks = (block for section in self.sections for block in section.blocks)
-        return [table for block in blocks for table in block.tables() if table.rows]
+        found = (
+            each if isinstance(each, Table) else getattr(each, "table", None)
+            for each in self.blocks
+        )
+        return [table for table in found if table is not None and table.rows]
 
     def save_json(self, folder: str | Path) -> Path:
         """Write report.json, from which `read_page` makes the page again."""
@@ -223,25 +245,6 @@ def write_report(folder: str | Path, figures: bool = False) -> Path:
 
 
 # -- HTML ------------------------------------------------------------------------------------------
-
-
-def render(title: str, subtitle: str, sections: list[Section]) -> str:
-    """Return the HTML of a page."""
-    from markupsafe import Markup
-
-    data: dict[str, Any] = {"charts": {}}
-    for block in (each for section in sections for each in section.blocks):
-        if isinstance(block, Chart):
-            data["charts"][block.name] = block.spec
-        elif isinstance(block, Panel):
-            data["panel"] = block.data
-        elif isinstance(block, Thresholds):
-            data["thresholds"] = {**block.data, "charts": block.figures}
-    # Each script has its own scope, so that libraries and page share only names on window.
-    both = _bundle(), _asset("page.js")
-    given: dict[str, Any] = {"title": title, "subtitle": subtitle, "sections": sections}
-    given["scripts"] = [Markup(f"(function () {{\n{each}\n}})();") for each in both]
-    return fill("page.html", data, evaluates=True, **given)
 
 
 def fill(template: str, data: Any, **given: Any) -> str:

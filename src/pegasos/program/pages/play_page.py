@@ -42,8 +42,9 @@ def play(X: Any = None, y: Any = None, **facts: Any) -> HtmlPage:
     HtmlPage('pegasos play', 0.2 MB)
     """
     dataset = as_dataset(X, y, facts)
-    if facts:
-        given = ", ".join(sorted(facts))
+    unknown = sorted(facts.keys() - {"rows"})  # the frame itself
+    if unknown:
+        given = ", ".join(unknown)
         raise TypeError(f"play() takes X, y, name, image and columns; got {given}.")
     title = "pegasos play" if dataset is None else f"pegasos play: {dataset.name}"
     # `web/build.py` builds the template from `web/play`.
