@@ -348,9 +348,9 @@ def test_products_of_sparse_rows_equal_dense_products() -> None:
     with LabelledBlocks(stored, np.zeros(700, int), np.ones(700)) as blocks:
         [block] = blocks.blocks
     combined, matrix, smaller = np.empty((2, 43)), np.empty((43, 43)), np.empty((42, 42))
-    block.combine(None, weights, combined)
-    block.squares(None, weights[0], matrix, True)
-    block.squares(None, weights[0], smaller, True)
+    block.combine(block.stored(), weights, combined)
+    block.squares(stored, weights[0], matrix, True)
+    block.squares(stored, weights[0], smaller, True)
     assert_allclose(block.products(vectors), vectors @ with_constant.T, atol=1e-12)
     assert_allclose(combined, weights @ with_constant, atol=1e-10)
     assert_allclose(matrix, with_constant.T @ (weights[0][:, None] * with_constant), atol=1e-10)

@@ -222,10 +222,8 @@ class Near(NamedTuple):
 
 
 @compiled
-def _squares_from_products(
-    products: Array, a_norms: Array, b_norms: Array, bound: Any, counts: Places
-) -> int:
-    """Compute ||a||^2 + ||b||^2 - 2 a.b in place; count near pairs by row, and in total."""
+def _squares_from_products(products: Array, a_norms: Array, b_norms: Array, bound: Any) -> int:
+    """Compute ||a||^2 + ||b||^2 - 2 a.b in place; return the number of near pairs."""
     minus_two = products.dtype.type(-2)
     total = 0
     for i in range(products.shape[0]):
@@ -234,30 +232,8 @@ def _squares_from_products(
             value = row[j] * minus_two + own + b_norms[j]
             row[j] = value
             count += value <= own_bound + bound * b_norms[j]
-        counts[i] = count
         total += count
     return total
-
-
-@compiled
-def _find_near(
-    squares: Array,
-    a_norms: Array,
-    b_norms: Array,
-    bound: Any,
-    counts: Places,
-    rows: Places,
-    columns: Places,
-) -> None:
-    """Write the positions of the near pairs to `rows` and `columns`."""
-    place = 0
-    for i in range(squares.shape[0]):
-        end, row, own_bound, j = place + counts[i], squares[i], bound * a_norms[i], 0
-        while place < end:
-            if row[j] <= own_bound + bound * b_norms[j]:
-                rows[place], columns[place] = i, j
-                place += 1
-            j += 1
 
 
 def _complete_squares(products: Array, a_norms: Array, b_norms: Array, bound: Any) -> Near | None:
@@ -270,14 +246,10 @@ def _complete_squares(products: Array, a_norms: Array, b_norms: Array, bound: An
     in float32). Equal rows and negative results are always below it, so that nothing has to be
     clipped at 0.
     """
-    counts = np.empty(len(products), dtype=np.int64)
     with announced("distances", products.dtype):
-        total = _squares_from_products(products, a_norms, b_norms, bound, counts)
-    if total == 0:
-        return None
-    near = Near(np.empty(total, dtype=np.int64), np.empty(total, dtype=np.int64))
-    _find_near(products, a_norms, b_norms, bound, counts, near.rows, near.columns)
-    return near
+        if _squares_from_products(products, a_norms, b_norms, bound) == 0:
+            return None
+    return Near(*np.nonzero(products <= (bound * a_norms)[:, None] + bound * b_norms))
 
 
 def _fill_by_differences(x: Any, z: Any, near: Near, out: Array) -> None:

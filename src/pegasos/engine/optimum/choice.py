@@ -116,12 +116,12 @@ def rows_above(count: int) -> Condition:
 
 hinge = Condition("hinge", lambda p: p.loss.name == "hinge")
 logistic = Condition("logistic", lambda p: p.loss.name == "logistic")
-csr = Condition("CSR features", lambda p: p.is_sparse)
+csr = Condition("CSR features", lambda p: p.rows.is_sparse)
 few_features = Condition(
     f"at most {MOST_FEATURES:,} features, workspace within memory", _has_few_features
 )
 tall = Condition("at most 2 features per row", lambda p: p.is_explicit and 2 * p.m >= p.rows.width)
-stored = Condition("stored features", lambda p: not p.is_mapped)
+stored = Condition("stored features", lambda p: not p.rows.is_mapped)
 regularized = Condition("no free intercept", lambda p: p.intercept is not Intercept.FREE)
 #: From there on rows near the margin are faster: 9 to 11 times on 200,000 x 50 rows.
 many_rows = Condition(
@@ -133,7 +133,7 @@ wide = Condition("at least 300 features", lambda p: p.is_explicit and p.rows.wid
 #: Newton-CG for the weights: 5 to 31 times faster on CSR rows, unless weights outnumber stored
 #: values.
 dense_enough = Condition(
-    "a stored number per feature", lambda p: p.is_sparse and p.rows.X.nnz >= p.rows.width
+    "a stored number per feature", lambda p: p.rows.is_sparse and p.rows.X.nnz >= p.rows.width
 )
 
 

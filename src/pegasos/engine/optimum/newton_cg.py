@@ -234,16 +234,11 @@ class _WeightSystem(System):
 Space = KernelSpace | WeightSpace
 
 
-def _solve_in_stages(space: Space, states: list[State], tol: float) -> None:
-    """Solve all targets from zero, increasing C in stages."""
-    for state in states:
+def _solve_in_stages(space: Space, active: list[State], tol: float) -> None:
+    """Take Newton steps from zero, increasing C in stages, until all have converged or stalled."""
+    for state in active:
         steepest = space.largest_diagonal * float(state.all_bounds.max(initial=0.0))
         state.restart(FIRST_STAGE / steepest if 0 < steepest < math.inf else 1.0)
-    _iterate(space, states, tol)
-
-
-def _iterate(space: Space, active: list[State], tol: float) -> None:
-    """Take Newton steps until each target has converged or stalled, or the deadline passes."""
     for step in range(space.most_steps + 1):
         last = step == space.most_steps or deadline_reached()
         for state in active:

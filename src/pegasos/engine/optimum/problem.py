@@ -139,16 +139,6 @@ class Problem:
         """Whether rows are explicit features."""
         return not self.rows.dual
 
-    @property
-    def is_sparse(self) -> bool:
-        """Whether rows are CSR features."""
-        return self.rows.is_sparse
-
-    @property
-    def is_mapped(self) -> bool:
-        """Whether features are computed from a kernel (Nyström) in every pass."""
-        return self.rows.is_mapped
-
     def mean_cost(self, target: Target) -> float:
         """Return the mean of C_i K_ii, which tells how fast coordinate ascent converges."""
         diagonal = self.rows.diagonal

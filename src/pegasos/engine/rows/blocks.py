@@ -57,11 +57,6 @@ class Block:
         self._rows = X[span]
         self._buffers = buffers
 
-    @property
-    def thin(self) -> bool:
-        """Whether products of stored numbers cost less than those of whole rows."""
-        return is_thin(self._rows)
-
     def rows(self) -> Array:
         """Return the rows as float64, which this thread's next call for any block overwrites."""
         if isinstance(self._rows, np.ndarray) and self._rows.dtype == np.float64:
@@ -73,9 +68,13 @@ class Block:
             out[:] = self._rows
         return out
 
-    def whole(self) -> Array | None:
-        """Return the rows as float64; None for thin rows, whose stored numbers are multiplied."""
-        return None if self.thin else self.rows()
+    def whole(self) -> Any:
+        """Return the rows as float64, or thin rows as they are: their products cost less."""
+        return self._rows if is_thin(self._rows) else self.rows()
+
+    def stored(self) -> Any:
+        """Return CSR rows as they are, others as float64."""
+        return self._rows if sparse.issparse(self._rows) else self.rows()
 
     def take(self, index: Array) -> Any:
         """Return chosen rows as they are stored."""
@@ -87,46 +86,39 @@ class Block:
 
     def scores(self, rows: Any, vector: Array) -> Array:
         """Return vector·x, plus the last element of a vector longer than the rows."""
-        scores: Array = (self._given() if rows is None else rows) @ vector[: self.width]
+        scores: Array = rows @ vector[: self.width]
         if len(vector) > self.width:
             scores += vector[-1]
         return scores
 
     def products(self, vectors: Array) -> Array:
         """Return vectors·x (vectors x rows), plus last elements of vectors longer than the rows."""
-        given, columns = self._given(), vectors[:, : self.width]
-        scores = (given @ columns.T).T if sparse.issparse(given) else columns @ given.T
+        rows, columns = self.stored(), vectors[:, : self.width]
+        scores = (rows @ columns.T).T if sparse.issparse(rows) else columns @ rows.T
         if vectors.shape[1] > self.width:
             scores += vectors[:, -1:]
         return scores
 
     def combine(self, rows: Any, weights: Array, out: Array) -> None:
-        """Compute out[k] = Σ weights[k, i] x_i, and Σ weights[k, i] last if out is wider.
-
-        Without `rows` CSR rows are multiplied as they are.
-        """
-        given = self._given() if rows is None else rows
-        if sparse.issparse(given):
-            out[:, : self.width] = (given.T @ np.ascontiguousarray(weights.T)).T
+        """Compute out[k] = Σ weights[k, i] x_i, and Σ weights[k, i] last if out is wider."""
+        if sparse.issparse(rows):
+            out[:, : self.width] = (rows.T @ np.ascontiguousarray(weights.T)).T
         else:
             # Products of the rows with one vector each take half the time of one with all.
             for line, own in zip(weights, out, strict=True):
-                np.matmul(line, given, out=own[: self.width])
+                np.matmul(line, rows, out=own[: self.width])
         if out.shape[1] > self.width:
             out[:, -1] = weights.sum(axis=1)
 
-    def _given(self) -> Any:
-        return self._rows if sparse.issparse(self._rows) else self.rows()
-
-    def squares(self, rows: Array | None, weights: Array, out: Array, precise: bool) -> None:
+    def squares(self, rows: Any, weights: Array, out: Array, precise: bool) -> None:
         """Compute Σ weights_i x_i x_iᵀ (weights >= 0), with a constant feature if out is wider.
 
-        Products in float32 (not `precise`) take half the time, and serve for a direction.
-        Without `rows` pairs of stored numbers of CSR rows are multiplied.
+        Products in float32 (not `precise`) take half the time, and serve for a direction. Of CSR
+        rows pairs of stored numbers are multiplied.
         """
         d = self.width
-        if rows is None:
-            out[:d, :d], sums = pairs(self._rows, weights)
+        if sparse.issparse(rows):
+            out[:d, :d], sums = pairs(rows, weights)
         else:
             scaled = self.buffer("scaled") if precise else self.buffer("scaled32", np.float32)
             sums = weights @ rows

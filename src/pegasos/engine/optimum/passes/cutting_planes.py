@@ -181,5 +181,5 @@ def _cut_block(block: Block, requests: list[CutRequest]) -> Part:
         within = np.where(missing > 0.0, bounds, 0.0)
         losses[j] = np.einsum("ij,ij->i", within, missing)
         offsets[j] = within.sum(axis=1)
-        block.combine(None, within * labels, cuts[j])
+        block.combine(block.stored(), within * labels, cuts[j])
     return Part((losses, offsets, cuts))

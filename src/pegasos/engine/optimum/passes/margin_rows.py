@@ -156,7 +156,7 @@ def _visit(
 
 
 def _visit_for(
-    block: Block, rows: Array | None, column: Predictor, vectors: Array, band: float, size: int
+    block: Block, rows: Any, column: Predictor, vectors: Array, band: float, size: int
 ) -> PassResult:
     """Return the loss of the newest vector, and the rows near 1 or moved across it."""
     labels, bounds = column.labels_and_bounds(block.own)

@@ -412,7 +412,7 @@ def _visit(
 
 def _sum_up(
     block: Block,
-    rows: Array | None,
+    rows: Any,
     linear_dual: bool,
     request: PassRequest,
     sides: int,
