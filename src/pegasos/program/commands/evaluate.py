@@ -18,7 +18,6 @@ from pegasos.program.terminal.options import Data, JudgingOptions, Memory, Model
 
 if TYPE_CHECKING:
     from pegasos.program.records.models import ModelCard
-    from pegasos.program.records.runs import ErrorCount
     from pegasos.program.saved_models import SavedModel
 
 #: Number of classes up to which the whole confusion matrix is printed.
@@ -46,6 +45,7 @@ def command(
     """
     from sklearn.metrics import confusion_matrix
 
+    from pegasos.program.records.runs import ErrorCount
     from pegasos.program.saved_models import SavedModel
     from pegasos.search.estimates import measured
 
@@ -77,7 +77,10 @@ def command(
     return {
         "model": model,
         "data": data,
-        "errors": {name: _count(rows, part, usual) for name, part in parts.items()},
+        "errors": {
+            name: ErrorCount.of(rows.truth[part], rows.predicted[part], usual)
+            for name, part in parts.items()
+        },
         "notes": [*_notes(known, same_data, rows, saved.card)],
         "confusion": {
             "rows": "training rows" if all_known else "new rows",
@@ -203,14 +206,6 @@ def _answers(rows: _Rows, part: Array, names: list[str]) -> Answers:
     return Answers(np.array(names), truth, predicted, scores, p)
 
 
-def _count(rows: _Rows, part: Any, usual: int | None = None) -> ErrorCount:
-    from pegasos.program.records.runs import ErrorCount
-
-    y = rows.truth[part]
-    baseline = None if usual is None else float((y != usual).mean())
-    return ErrorCount.counted(len(y), int((y != rows.predicted[part]).sum()), baseline)
-
-
 def _notes(known: Array | None, same_data: bool, rows: _Rows, card: ModelCard) -> Iterator[str]:
     if known is None:
         yield (
@@ -226,11 +221,10 @@ def _notes(known: Array | None, same_data: bool, rows: _Rows, card: ModelCard) -
                 f"error of {console.percent(test.error)} on {test.rows} test rows."
             )
     elif known.any() and not same_data:
-        every = _count(rows, slice(None))
-        assert every.error is not None
+        error = console.percent(float((rows.truth != rows.predicted).mean()))
         yield (
             f"{int(known.sum())} rows equal training rows and are counted as such; "
-            f"with them the error is {console.percent(every.error)} on {every.rows} rows."
+            f"with them the error is {error} on {len(rows.truth)} rows."
         )
 
 
