@@ -734,7 +734,7 @@ def test_a_free_intercept_is_for_sdca_that_may_finish(name: str, kernel: Any) ->
     else:
         with pytest.raises(
             ValueError,
-            match="must be True or False, got 'free'; only SDCA has 'free'",
+            match=r"must be True or False \(only SDCA has 'free'\), got 'free'",
         ):
             clf.fit(X, y)
 

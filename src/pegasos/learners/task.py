@@ -208,16 +208,13 @@ def class_weights(class_weight: Any, classes: Array, sums: Array) -> Array:
 
 def intercept_of(learner: Any) -> Intercept:
     """Return the kind of intercept that `fit_intercept` asks for."""
-    fit_intercept = learner.fit_intercept
-    if isinstance(fit_intercept, bool | np.bool_):
-        return Intercept.AUGMENTED if fit_intercept else Intercept.NONE
-    if not learner.declaration.free_intercept:
-        raise ValueError(
-            f"fit_intercept must be True or False, got {fit_intercept!r}; only SDCA has 'free'."
-        )
-    if not isinstance(fit_intercept, str) or fit_intercept != "free":
-        raise ValueError(f"fit_intercept must be True, False or 'free', got {fit_intercept!r}.")
-    return Intercept.FREE
+    given, free = learner.fit_intercept, learner.declaration.free_intercept
+    if isinstance(given, bool | np.bool_):
+        return Intercept.AUGMENTED if given else Intercept.NONE
+    if free and isinstance(given, str) and given == "free":
+        return Intercept.FREE
+    known = "True, False or 'free'" if free else "True or False (only SDCA has 'free')"
+    raise ValueError(f"fit_intercept must be {known}, got {given!r}.")
 
 
 def constant_feature(learner: Any) -> float:

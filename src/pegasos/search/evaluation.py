@@ -37,20 +37,8 @@ class Evaluation:
 
     A result is a dictionary, as the store keeps it: `out` (the scores and times that GridSearchCV
     formats), `support`, `gap`, `labels` of the test rows, and for leading cells their `scores`.
-
-    Parameters
-    ----------
-    search : SweepCV
-        The search, with its options.
-    cells : list of Cell
-        Cells, numbered from 0.
-    problem : Problem
-        Rows and folds.
-    scoring : tuple
-        Scorers, and their parameters.
-    rows : ndarray, optional
-        The rows of all folds, if these are not all rows of the problem. Their results have a
-        separate folder within the store.
+    `scoring` are scorers and their parameters. If the folds have only some `rows` of the problem,
+    their results have a separate folder within the store.
     """
 
     def __init__(
@@ -195,8 +183,9 @@ class Evaluation:
         """Tell which cells have results for all folds."""
         return np.array([None not in row for row in self._results])
 
-    def values(self, metric: str | None = None) -> Array:
-        """Return test scores (cells x folds, nan if unknown), by default of the first metric."""
+    def values(self) -> Array:
+        """Return test scores (cells x folds, nan if unknown), of the metric of `refit`."""
+        metric = self._search.refit if isinstance(self._search.refit, str) else None
         return self._of(lambda found: _number(found["out"]["test_scores"], metric))
 
     def numbers(self, name: str) -> Array:

@@ -9,7 +9,7 @@ import contextlib
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from functools import partial
 from typing import Any
@@ -70,12 +70,12 @@ class Schedule:
     def _ordered(self, groups: list[list[Cell]]) -> list[Unit]:
         """Return all units, with those of one measure, and of one kernel, next to each other."""
         units = [Unit(cells, fold) for cells in groups for fold in range(len(self._problem.splits))]
-        bases = _places(unit.base_key for unit in units)
-        rows = _places(unit.rows_key for unit in units)
+        bases = list(dict.fromkeys(unit.base_key for unit in units))
+        rows = list(dict.fromkeys(unit.rows_key for unit in units))
 
         def position(unit: Unit) -> Any:
             own = unit.fold if unit.transforms else -1
-            return own, bases[unit.base_key], rows[unit.rows_key]
+            return own, bases.index(unit.base_key), rows.index(unit.rows_key)
 
         return sorted(units, key=position)
 
@@ -258,8 +258,3 @@ def _run_units(schedule: Schedule, units: list[Unit]) -> list[list[Outcome]]:
     found = list[list[Outcome]]()
     schedule.run(units, lambda _, outcomes: found.append(outcomes), 1, None)
     return found
-
-
-def _places(keys: Iterable[Any]) -> dict[Any, int]:
-    """Return a number for each key, in the order of first appearance."""
-    return {key: place for place, key in enumerate(dict.fromkeys(keys))}

@@ -149,7 +149,7 @@ class TwoStageSearchCV(SweepCV):
         if self._first is None:
             self._evaluate_all(evaluation)
         else:
-            leader = chosen[_best(self._first.values(self._metric))]
+            leader = chosen[_best(self._first.values())]
             if not self.exhaustive:
                 near = self._leading(self._first, (STRENGTH, WIDTH, STOP))
                 chosen = list({cell.number: cell for part in near for cell in part}.values())
@@ -166,14 +166,9 @@ class TwoStageSearchCV(SweepCV):
             self._refine(evaluation)
         return evaluation
 
-    @property
-    def _metric(self) -> str | None:
-        """Metric by which settings are chosen, where there are several."""
-        return self.refit if isinstance(self.refit, str) else None
-
     def _leading(self, evaluation: Evaluation, axes: Sequence[int]) -> list[list[Cell]]:
         """Return the best cell of each family not clearly behind, followed by its neighbors."""
-        scores, found = evaluation.values(self._metric), dict[Any, Cell]()
+        scores, found = evaluation.values(), dict[Any, Cell]()
         means, leader = scores.mean(axis=1), _best(scores)
         for number in np.argsort(-means, kind="stable"):
             behind, cell = scores[leader] - scores[number], evaluation.cells[number]
@@ -211,10 +206,10 @@ class TwoStageSearchCV(SweepCV):
     def _refine(self, evaluation: Evaluation) -> None:
         """Evaluate half steps around the best setting, as long as they help by more than noise."""
         for _ in range(self.refinements):
-            best = _best(evaluation.values(self._metric))
+            best = _best(evaluation.values())
             if not self._evaluate(evaluation, evaluation.cells[best].half_steps(self._grid)):
                 return
-            scores = evaluation.values(self._metric)
+            scores = evaluation.values()
             gain = scores[_best(scores)] - scores[best]
             if gain.mean() <= standard_error(gain):
                 return
@@ -227,7 +222,7 @@ class TwoStageSearchCV(SweepCV):
         self.cv_results_["stage"] = np.where(fresh, 3, np.where(second, 2, 1))
         if first is not None:
             scores = np.full((count, first.folds), np.nan)
-            scores[: len(self._grid)] = first.values(self._metric)
+            scores[: len(self._grid)] = first.values()
             self.cv_results_ |= {f"split{k}_first_score": each for k, each in enumerate(scores.T)}
             self.cv_results_["mean_first_score"] = scores.mean(axis=1)
             self.cv_results_["std_first_score"] = scores.std(axis=1)
