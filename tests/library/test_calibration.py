@@ -271,7 +271,7 @@ def test_model_files_keep_both(tmp_path, kind):
     X, y = table(600)
     sweep = swept(X, y)
     learner = sweep.best_estimator_[-1]
-    found = sweep.out_of_fold_answers(sweep.best_index_)
+    found = sweep.out_of_fold_answers()
     learner.calibration_ = fit_calibration(kind, found.scores[:, 1], found.truth)
     sweep.choose_threshold(Aim(Metric("f1", positive="churned")))
     pegasos.save(sweep, tmp_path / "m.model")

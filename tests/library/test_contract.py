@@ -94,7 +94,7 @@ def test_each_fold_of_a_grid_over_c_is_a_fit_at_that_c(kernel: Any, weighted: bo
 def test_a_threshold_for_a_precision() -> None:
     search = SweepCV(SDCA(random_state=0), {"C": [0.1, 1.0]}, cv=CV).fit(X, Y)
     found = search.choose_threshold("precision=0.99")
-    answers = search.out_of_fold_answers(search.best_index_)
+    answers = search.out_of_fold_answers()
     scores, codes = answers.scores[:, 1], answers.truth
     above = scores > found.value
     assert found.precision >= 0.99 and codes[above].mean() == pytest.approx(found.precision)

@@ -611,7 +611,7 @@ def test_a_single_split_is_enough():
 def test_probabilities_where_training_rows_of_a_fold_lack_a_class(loss: str) -> None:
     codes = np.append(99, y[1:])  # a class of one row
     sweep = SweepCV(SDCA(loss), {"lam": [1e-2, 1e-1]}, cv=KFold(3)).fit(X, codes)
-    p = sweep.out_of_fold_answers(sweep.best_index_).probabilities
+    p = sweep.out_of_fold_answers().probabilities
     assert p.shape == (len(X), 5)
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
     assert 0 < sweep.out_of_fold_metric("log-loss").value < np.inf

@@ -113,18 +113,14 @@ class Perceptron(PartialFitClassifier):
 
         loss, switches = LOSSES["perceptron"], {"averaging": bool(self.average), "tracking": True}
         method = Method(PERCEPTRON, loss, constant=task.constant, **switches)
-        origin, done, steps = 0, None, None
-        if seed is None:
-            draws, weights = Draws("in-order", task.m), task.weights
-            origin = 0 if saved is None else saved["step"]
-        else:
-            order = "permutation" if self.shuffle else "in-order"
-            draws, weights = Draws(order, task.m, seed), task.relative_weights
-        walk = task.walk(
-            method, draws, np.array([float(self.learning_rate)]), weights, origin=origin
-        )
+        part, rate = seed is None, np.array([float(self.learning_rate)])
+        order = "permutation" if self.shuffle and not part else "in-order"
+        weights = task.weights if part else task.relative_weights
+        origin = saved["step"] if part and saved is not None else 0
+        walk = task.walk(method, Draws(order, task.m, seed or 0), rate, weights, origin=origin)
+        done, steps = None, None
         if saved is not None:
-            done = saved["frozen"].copy() if seed is not None else np.zeros(len(walk.classes), bool)
+            done = np.zeros(len(walk.classes), bool) if part else saved["frozen"].copy()
             steps = self._steps
             resume(walk, {**saved, "frozen": done})
         return PerceptronSolver(walk, task.m, self.average, done, steps)

@@ -127,23 +127,19 @@ def cross_fitted(kind: str, scores: Array, codes: Array, pairs: bool = False) ->
     return p
 
 
-def calibrated_in_fold(scores: Array, codes: Array, classes: Array, pairs: bool = False) -> Array:
-    """Return probabilities from scores of one fold's model, cross-fitted within the fold.
+def fold_probabilities(learner: Any, scores: Array, codes: Array, classes: Array) -> Array:
+    """Return a learner's own probabilities of a fold, or those of sigmoids if it has none.
 
-    Each row gets those of a sigmoid fitted to other rows of the fold, so that folds need no common
-    scale. `classes` are the codes to which columns of the scores belong.
+    The sigmoid of each row is fitted to other rows of the fold, so that folds need no common scale.
+    `classes` are the codes to which columns of the scores belong.
     """
     from pegasos.learners.calibration import SIGMOID
 
-    places = np.searchsorted(classes, codes).clip(max=len(classes) - 1)
-    return cross_fitted(SIGMOID, scores, np.where(classes[places] == codes, places, -1), pairs)
-
-
-def fold_probabilities(learner: Any, scores: Array, codes: Array, classes: Array) -> Array:
-    """Return a learner's own probabilities of a fold, or those of sigmoids if it has none."""
     if learner.has_probabilities:
         return np.asarray(learner.own_probabilities(scores))
-    return calibrated_in_fold(scores, codes, classes, learner.has_pairs(classes))
+    places = np.searchsorted(classes, codes).clip(max=len(classes) - 1)
+    known = np.where(classes[places] == codes, places, -1)
+    return cross_fitted(SIGMOID, scores, known, learner.has_pairs(classes))
 
 
 def _class_counts(scores: Array, codes: Array, pairs: bool) -> Array:

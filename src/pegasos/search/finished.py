@@ -21,7 +21,7 @@ from pegasos.search.decisions import (
     scale_warning,
 )
 from pegasos.search.display import as_html
-from pegasos.search.estimates import Estimate, Figure, bootstrap_choice, held_out, measured
+from pegasos.search.estimates import Estimate, Figure, bootstrap_choice, measured
 from pegasos.search.grid import Cell, SweepWarning, advise, simplest_as_good
 
 Array = np.ndarray[Any, Any]
@@ -94,15 +94,15 @@ class FinishedSearch(CellSearch):
         bundle: dict[str, str] = super()._repr_mimebundle_(**options)
         return {**bundle, "text/html": self._repr_html_inner()} if "text/html" in bundle else bundle
 
-    def honest_estimate(self, X: Any = None, y: Any = None, rounds: int = 1000) -> Estimate:
+    def honest_estimate(self, rounds: int = 1000) -> Estimate:
         """Estimate the error of the choice on new rows.
+
+        A bootstrap over the out-of-fold predictions corrects for the choice of the best of many
+        cells; if the choice was made by another metric than the error, the bootstrap is over the
+        predictions of the best cell.
 
         Parameters
         ----------
-        X, y : array, optional
-            Rows that took no part in the search. Without them, a bootstrap over the out-of-fold
-            predictions corrects for the choice of the best of many cells; if the choice was made by
-            another metric than the error, the bootstrap is over the predictions of the best cell.
         rounds : int, default=1000
             Bootstrap rounds.
 
@@ -112,8 +112,6 @@ class FinishedSearch(CellSearch):
             `error` with its 95 % interval, `low` and `high`, and the `method`.
         """
         check_is_fitted(self, "cv_results_")
-        if X is not None:
-            return held_out(self.best_estimator_.predict(X) != np.asarray(y))
         is_error = self.multimetric_ or measure_of(self.scoring).name == "error"
         by_error = is_error or not hasattr(self, "best_index_")
         labels = self.labels_[self._complete if by_error else [self.best_index_]]
@@ -143,35 +141,31 @@ class FinishedSearch(CellSearch):
         found[tested] = values
         return found
 
-    def out_of_fold_answers(self, cell: int, probable: bool = True) -> Answers:
-        """Return labels, scores and probabilities of a cell for the rows it was tested on.
+    def out_of_fold_answers(self, probable: bool = True) -> Answers:
+        """Return labels, scores and probabilities of the choice for the rows it was tested on.
 
-        Only the best cells have scores. Probabilities (if `probable`) of the choice are those of
-        `calibrate()` once that was called; else a cell's own, or those of sigmoids that are each
-        fitted to other rows of the same fold.
+        Probabilities (if `probable`) are those of `calibrate()` once that was called; else the
+        model's own, or those of sigmoids that are each fitted to other rows of the same fold.
         """
         check_is_fitted(self, "cv_results_")
-        tested, scores, p = np.flatnonzero(self.labels_[cell] >= 0), None, None
-        labels, truth = self.labels_[cell, tested], self._truth[tested]
+        best, classes, p = self.best_index_, self._classes, None
+        tested = np.flatnonzero(self.labels_[best] >= 0)
+        labels, truth = self.labels_[best, tested], classes[self._truth[tested]]
         try:
-            scores = self.out_of_fold_scores(cell)[tested]
-        except ValueError:  # then there are labels only
-            pass
-        else:
-            p = self._out_of_fold_probabilities(cell)[tested] if probable else None
-            if self._cut and cell == self.best_index_:
-                labels = (scores[:, 0] > self._cut).astype(np.intp)
-        return answers(self._classes, self._classes[truth], self._classes[labels], scores, p)
-
-    def _out_of_fold_probabilities(self, cell: int) -> Array:
-        p = np.full((self.labels_.shape[1], len(self._classes)), np.nan)
-        if hasattr(self, "calibrated_") and cell == self.best_index_:
-            p[self.labels_[cell] >= 0] = self.calibrated_.probabilities
-            return p
-        learner, codes = self.cells_[cell].learner, np.arange(len(self._classes))
-        for test, scores in self._scores[cell].values():
-            p[test] = fold_probabilities(learner, scores, self._truth[test], codes)
-        return p
+            scores = self.out_of_fold_scores(best)[tested]
+        except ValueError:  # they were not kept
+            return answers(classes, truth, classes[labels])
+        if self._cut:
+            labels = (scores[:, 0] > self._cut).astype(np.intp)
+        if probable and hasattr(self, "calibrated_"):
+            p = self.calibrated_.probabilities
+        elif probable:
+            learner, each = self.cells_[best].learner, np.empty((len(self._truth), len(classes)))
+            for test, found in self._scores[best].values():
+                codes = self._truth[test], np.arange(len(classes))
+                each[test] = fold_probabilities(learner, found, *codes)
+            p = each[tested]
+        return answers(classes, truth, classes[labels], scores, p)
 
     def out_of_fold_metric(self, metric: Any = None) -> Figure:
         """Compute a metric of the choice from its out-of-fold predictions.
@@ -192,7 +186,7 @@ class FinishedSearch(CellSearch):
         check_is_fitted(self, "cv_results_")
         wanted = as_metric(metric) or self.metric_ or Metric("error")
         probable = wanted.kind.needs == PROBABILITIES
-        found = self.out_of_fold_answers(self.best_index_, probable=probable)
+        found = self.out_of_fold_answers(probable)
         if wanted.kind.needs != LABELS and found.scores is None:
             raise ValueError(f"the chosen cell lacks the scores that {wanted.name} needs.")
         return measured(wanted.settled(self._classes[self._truth]), found)

@@ -54,7 +54,7 @@ def search_rates(search: Any, threshold: Threshold | None) -> dict[str, Any] | N
     """Return out-of-fold rates of a search's choice; None without two classes or scores."""
     if not hasattr(search, "best_index_"):
         return None
-    found = search.out_of_fold_answers(search.best_index_, probable=False)
+    found = search.out_of_fold_answers(probable=False)
     if found.scores is None or len(found.classes) > 2:
         return None
     scores, codes = found.scores[:, 1], found.truth

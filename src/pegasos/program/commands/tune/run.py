@@ -89,7 +89,7 @@ def _decide(search: Any, aim: Aim | None) -> tuple[CalibrationRecord | None, Thr
     calibration = None
     try:
         classes, found = search.best_estimator_.classes_, search.calibrate()
-        codes = search.out_of_fold_answers(search.best_index_, probable=False).truth
+        codes = search.out_of_fold_answers(probable=False).truth
         doubt = None if search.scale_warning_ is None else search.scale_warning_.fact
         calibration = calibration_record(found, codes, classes, search.positive_class(aim), doubt)
     except ValueError as error:
