@@ -215,7 +215,7 @@ def test_a_threshold_decides_for_either_class():
 def test_scores_without_a_common_scale_are_reported():
     """If no row is likely positive, hinge scores are all alike and a warning says so."""
     X = RANDOM.normal(size=(1500, 3))
-    y = np.where(X @ [0.7, -0.5, 0.3] + RANDOM.logistic(size=1500) > 2.6, "churned", "stayed")
+    y = np.where(X @ [0.7, -0.5, 0.3] + RANDOM.logistic(size=1500) > 3.4, "churned", "stayed")
     aim = Aim(wish="recall", least=0.6)
     hinge = SweepCV(SDCA(random_state=0), {"lam": [1e-3]}, scoring=Metric("average-precision")).fit(
         X, y
