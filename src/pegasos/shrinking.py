@@ -137,7 +137,7 @@ def shrink(
 
     See Also
     --------
-    shrinking_curve : The error against the number of support vectors alone.
+    Nystroem : Explicit features that approximate a kernel.
 
     Examples
     --------
@@ -166,30 +166,8 @@ def shrinking_curve(
 ) -> Curve:
     """Return the error on test rows against the number of support vectors.
 
-    Parameters
-    ----------
-    model : estimator
-        Fitted kernel classifier, pipeline or search.
-    X, y : array-like
-        Training rows and labels of the model.
-    sample_weight : array-like, optional
-        Weights of the training rows.
-    test : tuple of (X, y), optional
-        Test rows and labels. By default a fifth of X is held out, and the full model is refitted
-        without it.
-    counts : sequence of int, optional
-        Numbers of support vectors; by default each is half of the next.
-    random_state : int, default=0
-        Seed of the split.
-
-    Returns
-    -------
-    Curve
-        Errors of the full model and of the smaller ones.
-
-    See Also
-    --------
-    shrink : Keep some support vectors of a model.
+    Without `test`, a fifth of X is held out, and the full model is refitted without it. By default
+    each of `counts` is half of the next.
     """
     y, weights = np.asarray(y), None if sample_weight is None else np.asarray(sample_weight)
     fitted = model
