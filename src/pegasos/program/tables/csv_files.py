@@ -82,7 +82,7 @@ def _parse_fast(
     if quoted := b'"' in data:
         if not _is_well_quoted(data, mark):
             return None
-    else:
+    elif b"\n\n" in data or data.startswith(b"\n"):  # polars reads blank lines as gaps
         data = re.sub(rb"\n{2,}", b"\n", data).lstrip(b"\n")
     schema = {str(place): pl.String for place in range(width)}
     columns = sorted({*places, width - 1})
