@@ -111,7 +111,7 @@ def test_wide_sparse_rows(loss: str, client: Client) -> None:
     assert found.dual_objective_[0] <= local.objective_[0] * (1 + 1e-12)
     assert local.dual_objective_[0] <= found.objective_[0] * (1 + 1e-12)
     assert found.plan_.method.startswith("cutting planes" if loss == "hinge" else "L-BFGS")
-    with pytest.raises(ValueError, match="fit_intercept='free' with 2,500 features"):
+    with pytest.raises(ValueError, match="fit_intercept='free' needs at most 2,000 features"):
         DaskSDCA(loss, fit_intercept="free", client=client).fit(parts, labels)
 
 

@@ -158,7 +158,7 @@ def test_unaligned_blocks_give_equal_bits(rows: Any) -> None:
     csr = sparse.csr_matrix(np.where(X > 1.0, X, 0.0))
     orders = [
         PassRequest(
-            Column(1, 1.0, (200.0, 400.0), 600), np.ones((3, 9)), 0.1, 0.1, np.ones(2), True
+            Column(1, 1.0, (200.0, 400.0), 600), np.ones((3, 9)), 0.5, 0.1, 0.1, np.ones(2), True
         )
     ]
     for each in (X, csr):

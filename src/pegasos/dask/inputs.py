@@ -56,16 +56,12 @@ def _chunked_like(X: Any, values: Any, name: str) -> Any:
         values = da.from_array(np.asarray(values), chunks=-1)
     if not isinstance(values, da.Array):
         return values
-    if values.ndim == 2 and values.shape[1] == 1:
-        values = values[:, 0]
-    if values.ndim != 1:
-        raise ValueError(f"{name} must have one dimension; this array has {values.ndim}.")
     lengths = X.shape[0], values.shape[0]
     if np.isnan(lengths).any():
         return values
     if len(set(lengths)) > 1:
         raise ValueError(f"X has {lengths[0]} rows, {name} has {lengths[1]}.")
-    return values.rechunk((X.chunks[0],))
+    return values.rechunk({0: X.chunks[0]})
 
 
 def _parts(values: Any, name: str) -> list[Any]:
