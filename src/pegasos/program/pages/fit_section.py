@@ -20,6 +20,8 @@ from pegasos.search.anatomy import anatomy
 
 #: Features whose weights are shown, and points of a curve.
 MOST_FEATURES, _POINTS = 20, 300
+#: Names of the indicators of missing numbers and categories.
+_MISSING = re.compile(r"^(?:missingindicator_(.*)|(.*)_(?:None|nan))$")
 _LINE: Spec = {"strokeWidth": 2, "point": {"size": 14, "filled": True}}
 
 
@@ -80,20 +82,15 @@ def feature_names_of(estimator: Any, count: int) -> list[str] | None:
         except (AttributeError, ValueError, NotFittedError):
             return None
         if isinstance(stage.part, ColumnTransformer):
-            names = _plain_names(names)
+            # Without the step before "__", and with readable names of missing-value indicators.
+            plain = (str(name).partition("__")[2] for name in names)
+            names = np.array([_MISSING.sub(r"\1\2 missing", name) for name in plain], dtype=object)
     names = _numbered(count) if names is None else names
     return [str(name) for name in names] if len(names) == count else None
 
 
 def _numbered(count: int) -> Any:
     return np.array([f"x{j + 1}" for j in range(count)], dtype=object)
-
-
-def _plain_names(names: Any) -> Any:
-    """Return names without the step before "__", and readable names of missing-value indicators."""
-    missing = re.compile(r"missingindicator_(.*)|(.*)_(?:None|nan)")
-    plain = (str(name).partition("__")[2] for name in names)
-    return np.array([missing.sub(r"\1\2 missing", name) for name in plain], dtype=object)
 
 
 # -- convergence -----------------------------------------------------------------------------------

@@ -167,7 +167,9 @@ def _tiles(errors: dict[str, ErrorCount], card: ModelCard) -> list[Block]:
     """Return the errors on all kinds of rows, training rows last."""
     known = {name: each for name, each in errors.items() if each.error is not None}
     baseline = next((each.baseline for each in known.values() if each.baseline is not None), None)
-    tiles = honest_tile(card.honest, baseline)
+    tiles = []
+    if card.honest is not None:
+        tiles.append(error_tile("Expected error on new rows", card.honest, baseline))
     for name in sorted(known, key=lambda name: "training" in name):
         heading = f"Error on {name}" if "rows" in name else f"Error on {name} rows"
         tiles.append(error_tile(heading, known[name]))
@@ -206,11 +208,6 @@ def error_tile(
         words += [] if baseline is None else [f"baseline: {percent(baseline)}"]
     share = min(1.0, (each.error or 0.0) / baseline) if baseline else None
     return name, percent(each.error), "; ".join(words), share
-
-
-def honest_tile(honest: Estimate | None, baseline: float | None) -> list[Tile]:
-    """Return the bias-corrected error of the choice, if it is known."""
-    return [] if honest is None else [error_tile("Expected error on new rows", honest, baseline)]
 
 
 def error_table(errors: dict[str, ErrorCount], title: str, folded: bool = False) -> list[Block]:

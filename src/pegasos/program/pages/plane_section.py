@@ -266,7 +266,7 @@ def fields(edge: Boundary) -> tuple[Array, Array]:
 def picture(edge: Boundary, colors: list[str]) -> str:
     """Return the image as the data URL of a PNG file; `colors` are those of all classes."""
     best, lead = fields(edge)
-    inks = np.array([vega.rgb(colors[code]) for code in edge.codes], dtype=np.float64)
+    inks = np.array([[*bytes.fromhex(colors[code][1:])] for code in edge.codes], dtype=float)
     has_margin = edge.holding is not None
     strength = 0.14 + 0.36 * np.tanh(lead / (2 if has_margin else np.median(lead) + 1e-12))
     alpha = np.round(48 * strength) / 48  # few steps compress well

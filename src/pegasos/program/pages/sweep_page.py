@@ -184,8 +184,9 @@ def _tiles(record: SearchRecord, grid: Grid) -> list[Tile]:
     baseline = choice.baseline if choice is not None and by_error else None
     model, _, rest = grid.choice.text.partition(", ")
     tiles: list[Tile] = [("Choice", model, rest, None)]
-    if by_error:
-        tiles += model_page.honest_tile(record.honest, baseline)
+    if by_error and record.honest is not None:
+        name = "Expected error on new rows"
+        tiles.append(model_page.error_tile(name, record.honest, baseline))
     if choice is not None:
         words, _, value = wording.baseline_text(choice, measure).rpartition(": ")
         share = None if baseline is None else 1.0

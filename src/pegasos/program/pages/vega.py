@@ -43,15 +43,12 @@ def class_colors(count: int) -> list[str]:
     """
     if count <= len(CLASSES):
         return CLASSES[:count]
-    places, inks = np.linspace(0, len(_MANY) - 1, count), np.array([rgb(each) for each in _MANY])
+    places, inks = (
+        np.linspace(0, len(_MANY) - 1, count),
+        np.array([[*bytes.fromhex(each[1:])] for each in _MANY]),
+    )
     mixed = [np.interp(places, range(len(_MANY)), parts) for parts in inks.T]
     return [f"#{bytes(ink).hex()}" for ink in np.column_stack(mixed).round().astype(np.uint8)]
-
-
-def rgb(color: str) -> tuple[int, int, int]:
-    """Return the red, green and blue parts of a color."""
-    red, green, blue = bytes.fromhex(color[1:])
-    return red, green, blue
 
 
 def class_color(count: int, legend: bool = True) -> Spec:
