@@ -433,7 +433,7 @@ def test_what_partial_fit_refuses() -> None:
         Pegasos().partial_fit(X, y, classes=[1])
     with pytest.raises(
         ValueError,
-        match="partial_fit cannot balance it",
+        match="partial_fit needs class_weight as",
     ):
         Pegasos(class_weight="balanced").partial_fit(X, y, classes=[0, 1])
     clf = Pegasos(average=True).partial_fit(X, y, classes=[0, 1])

@@ -259,7 +259,7 @@ def test_what_partial_fit_refuses() -> None:
         Perceptron().partial_fit(X, y)
     with pytest.raises(ValueError, match="y has classes unknown to the model"):
         Perceptron().partial_fit(X, y, classes=[0, 2])
-    with pytest.raises(ValueError, match="partial_fit cannot balance it"):
+    with pytest.raises(ValueError, match="partial_fit needs class_weight as"):
         Perceptron(class_weight="balanced").partial_fit(X, y, classes=[0, 1])
     clf = Perceptron().partial_fit(X, y, classes=[0, 1])
     with pytest.raises(ValueError, match="`classes` differs from that of the first call"):

@@ -101,7 +101,7 @@ def solve(learner: SDCA, blocks: Passes, chains: Chains) -> tuple[str, list[list
     The predictors of a chain differ in λ only, and each starts from the one before.
     """
     if learner.multiclass != ONE_VS_REST:
-        raise ValueError("in passes over rows there is one-vs-rest only: use Nystroem features.")
+        raise ValueError("passes over the rows need multiclass='one-vs-rest'.")
     hinge, intercept = learner._loss.linear_dual, intercept_of(learner)
     given = (intercept, float(learner.tol), int(learner.max_epochs))
     if blocks.width <= MOST_FEATURES and hinge:

@@ -66,13 +66,13 @@ class PartialFitClassifier(OneVsAllClassifier):
         X, y = validate_data(self, X, y, **ROWS, reset=first)
         if first:
             if classes is None:
-                raise ValueError("the first call of partial_fit needs `classes`: all of them.")
+                raise ValueError("the first call of partial_fit needs `classes`, all class labels.")
             self.classes_, _ = encode_classes(np.asarray(classes))
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(f"`classes` differs from that of the first call ({self.classes_!r}).")
         codes = known_codes(y, self.classes_)
         if isinstance(self.class_weight, str):
-            raise ValueError("give class_weight as {class: weight}; partial_fit cannot balance it.")
+            raise ValueError("partial_fit needs class_weight as {class: weight}, not 'balanced'.")
         weights = combined_weights(sample_weight, self.class_weight, self.classes_, codes, X)
         return open_task(self, X, codes, weights, len(self.classes_))
 

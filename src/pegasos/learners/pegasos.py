@@ -163,7 +163,7 @@ class Pegasos(PartialFitClassifier, RegularizedClassifier):
 
     def _continue(self, walks: list[Walk], saved: Any) -> None:
         if not isinstance(self.average, bool | np.bool_):
-            raise ValueError("warm_start needs average=True or False, because it has no end.")
+            raise ValueError("warm_start needs average=True or False: the last step is unknown.")
         if len(saved) != len(walks):
             raise ValueError("warm_start goes on with the same `draws`; set it to False.")
         for walk, state in zip(walks, saved, strict=True):
@@ -171,7 +171,7 @@ class Pegasos(PartialFitClassifier, RegularizedClassifier):
 
     def _learn_part(self, task: Task, saved: Any) -> None:
         if self.C is not None:
-            raise ValueError("C needs the weight of all rows; give partial_fit a lam.")
+            raise ValueError("partial_fit needs lam: C depends on the weight of all rows.")
         self.lam_ = self._lam_for(task.total_weight)
         start = 0 if saved is None else saved[0]["step"]
         draws, lams = Draws("in-order", task.m), np.array([self.lam_])

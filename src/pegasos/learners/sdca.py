@@ -135,7 +135,7 @@ class SDCA(RegularizedClassifier):
         if not self.finish:
             raise ValueError("fit_intercept='free' needs finish=True.")
         if self.checkpoints is not None:
-            raise ValueError("fit_intercept='free' has no epochs, and so no checkpoints.")
+            raise ValueError("checkpoints are not available with fit_intercept='free'.")
 
     def _time_limit(self) -> AbstractContextManager[None]:
         if self.max_time is None:

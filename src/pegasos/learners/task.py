@@ -97,7 +97,7 @@ def open_task(learner: Any, X: Any, codes: Array, weights: Array, n_classes: int
     kernel: Kernel | str | None = None
     if is_precomputed(learner.kernel):
         if m != width:
-            raise ValueError(f"kernel='precomputed' needs the square matrix, got {X.shape}.")
+            raise ValueError(f"kernel='precomputed' needs a square matrix, got shape {X.shape}.")
         X, kernel = X.toarray() if sparse.issparse(X) else X, PRECOMPUTED
         plan = plan_dual(m, 0, *budget, precomputed=True, dense=False)
         rows: Any = GramRows(_symmetric(X))
