@@ -185,8 +185,10 @@ def _code(value: Any, imports: dict[str, set[str]]) -> str:
     if isinstance(value, FrozenDict):
         pairs = (f"{_code(name, imports)}: {_code(each, imports)}" for name, each in value.pairs)
         return f"{{{', '.join(pairs)}}}"
-    if isinstance(value, tuple):
-        return f"[{', '.join(_code(each, imports) for each in value)}]"
+    if isinstance(value, tuple):  # a step of a pipeline, or a list
+        is_step = any(isinstance(each, Part) for each in value)
+        items = ", ".join(_code(each, imports) for each in value)
+        return f"({items})" if is_step else f"[{items}]"
     if isinstance(value, Kernel):
         imports.setdefault("pegasos.kernels", set()).add(type(value).__name__)
     if isinstance(value, Opaque):
