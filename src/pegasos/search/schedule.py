@@ -106,7 +106,7 @@ class Schedule:
             return True
         on_the_fly, halt = self.source == "on the fly", threading.Event()
         shared = dict[Any, Lazy]()
-        bundles = [(units, self._share(units, shared)) for units in self._bundles(units)]
+        bundles = [(each, self._share(each, shared)) for each in self._bundles(units)]
         if self.source == "shared" and units[0].has_measure:
             shared[units[0].base_key]()  # with all threads
         del shared  # tasks keep what they need

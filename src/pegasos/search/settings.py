@@ -103,13 +103,10 @@ class Setting:
         from pegasos.learners.task import is_precomputed
 
         parts = anatomy(estimator)
-        learner, declaration, kernel = (
-            parts.learner,
-            parts.learner.declaration,
-            parts.learner.kernel,
-        )
+        learner, kernel = parts.learner, parts.learner.kernel
         learner._check_parameters()
-        excluded = {*_WITHOUT_EFFECT, *declaration.shared, *declaration.stops, "kernel", "loss"}
+        by_walk = {*learner.declaration.shared, *learner.declaration.stops}
+        excluded = {*_WITHOUT_EFFECT, *by_walk, "kernel", "loss"}
         return cls(
             model=model_of(learner).name,
             kernel=kernel if is_precomputed(kernel) else freeze(as_kernel(kernel)),
