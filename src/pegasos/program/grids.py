@@ -27,7 +27,7 @@ SEARCH_ROWS = 20_000
 SEARCH_TOLERANCE, SEARCH_EPOCHS = 0.01, 50
 
 #: In order of decreasing success: under a time limit, the last ones may not be reached.
-_WIDTHS = ("1 scale", "0.5 scale", "2.5 scale", "0.25 scale", "6 scale", "0.1 scale")
+_VARIANCES = ("1 scale", "0.5 scale", "2.5 scale", "0.25 scale", "6 scale", "0.1 scale")
 _CONSTANTS = (1 / 3, 3.0)
 #: Costs c: λ = typical K(x, x)/(c m), which makes c independent of the units of the features.
 _LINEAR_COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)
@@ -113,12 +113,12 @@ def _default_kernels(degree: int | None, sample: Any, mapped: bool) -> list[Kern
     ten standardized features the error was 1.9 % with 1, and 1.5 % with 28.
     """
     if mapped:
-        return [Gaussian(width) for width in _WIDTHS]
+        return [Gaussian(variance) for variance in _VARIANCES]
     if degree is not None:
         return [None]
     typical = float(np.median(Polynomial(1, 0.0).diagonal(sample))) or 1.0
     cubics = [Polynomial(3, float(f"{factor * typical:.2g}")) for factor in _CONSTANTS]
-    return [None, *(Gaussian(width) for width in _WIDTHS), *cubics]
+    return [None, *(Gaussian(variance) for variance in _VARIANCES), *cubics]
 
 
 def _families(kernels: list[Kernel | None]) -> list[list[Kernel | None]]:
