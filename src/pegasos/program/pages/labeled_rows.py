@@ -1,4 +1,4 @@
-"""What a page shows: fitted models and searches, and labeled rows with numbers of samples."""
+"""Contents of pages: fitted models and searches, and labeled rows with numbers of samples."""
 
 from __future__ import annotations
 
