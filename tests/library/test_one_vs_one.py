@@ -252,6 +252,15 @@ def test_warm_start_goes_on(kernel, loss):
     assert len(parts.gap_curve_) == 6
 
 
+@pytest.mark.parametrize("kernel", [None, Gaussian(4.0)], ids=str)
+def test_warm_start_with_another_c(kernel):
+    model = ours(kernel=kernel, warm_start=True, lam=None, C=1.0).fit(X, Y)
+    model.set_params(C=30.0).fit(X, Y)
+    plain = ours(kernel=kernel, lam=None, C=30.0).fit(X, Y)
+    assert model.gap_ <= model.tol
+    np.testing.assert_allclose(model.objective_, plain.objective_, rtol=2 * model.tol)
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_checkpoints_are_separate_fits():
     params = {"finish": False, "tol": 1e-6}

@@ -160,7 +160,7 @@ class PairAscent(Solver):
     @property
     def gap_curve(self) -> list[Array]:
         """The relative gaps (pairs x λ) after each epoch; those of finished pairs stay."""
-        curves = [each.gap_curve for each in self._each()]
+        curves = [each.gap_curve or [each.relative] for each in self._each()]
         longest = range(max(map(len, curves)))
         return [np.concatenate([own[min(k, len(own) - 1)] for own in curves]) for k in longest]
 
