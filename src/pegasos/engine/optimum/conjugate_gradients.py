@@ -150,14 +150,14 @@ class KernelSystems:
         lines = FACTOR_BYTES // (8 * max(kernel.m, 1))
         self.kernel = kernel
         self.most = max(1, min(kernel.m, LARGEST_RANK, lines, triangles))
-        self.factor: Factor | None = None
+        self.factor = Factor(kernel.kernel_rows, kernel.diagonal, self.most)
 
     def solve(self, system: KernelSystem) -> None:
         """Solve all systems, improving the preconditioner as long as some remain unsolved."""
         numbers = np.arange(len(system.residual))
         while True:
             precondition: Precondition = _identity
-            if self.factor is not None and self.factor.rank > 0:
+            if self.factor.rank > 0:
                 axes = None if system.axes is None else system.axes[numbers]
                 precondition = Preconditioner(
                     self.factor.lines, numbers, system.roots[numbers], axes
@@ -168,8 +168,6 @@ class KernelSystems:
 
     def _improve(self) -> bool:
         """Enlarge the factor of K; tell whether there is a better one."""
-        if self.factor is None:
-            self.factor = Factor(self.kernel.kernel_rows, self.kernel.diagonal, self.most)
         rank = self.factor.rank
         self.factor.grow(max(FIRST_RANK, 2 * rank))
         return self.factor.rank > rank
@@ -181,9 +179,9 @@ class KernelSystems:
         width multiplications, bound by memory; rank r takes 2 m r² multiplications from cache,
         which are six times as fast.
         """
-        if self.factor is not None and self.factor.is_exhausted:
+        if self.factor.is_exhausted:
             return MOST_ITERATIONS
-        rank = FIRST_RANK if self.factor is None else 2 * self.factor.rank
+        rank = max(FIRST_RANK, 2 * self.factor.rank)
         iterations = min(rank, self.most) ** 2 / (3 * self.kernel.rows.width)
         return int(min(max(iterations, LEAST_PATIENCE), MOST_ITERATIONS))
 

@@ -24,35 +24,16 @@ class Pair:
     make: Callable[[], DualAscent]
 
 
-@dataclass(frozen=True)
 class PairResult:
-    """Predictors of a pair (one per λ) with their certificates."""
+    """Predictors of a pair (one per λ) with their certificates, copied from its solver."""
 
-    predictors: tuple[Array, Array]
-    certificate: Certificate
-    relative: Array
-    done: Array
-    gap_curve: list[Array]
-    histories: list[Array]
-    epoch: int
-    solved: dict[int, Optimum]
-    saved: dict[str, Any] | None
-
-    @classmethod
-    def of(cls, solver: DualAscent, saves: bool = False) -> PairResult:
-        """Return the present results of a solver."""
-        solved = {member: _summary(optimum) for member, optimum in solver.solved.items()}
-        return cls(
-            solver.predictors(),
-            solver.certificate(),
-            solver.relative.copy(),
-            solver.done.copy(),
-            solver.gap_curve,
-            solver.histories(),
-            solver.epoch,
-            solved,
-            solver.save() if saves else None,
-        )
+    def __init__(self, solver: DualAscent, saves: bool = False) -> None:
+        self.predictors, self.certificate = solver.predictors(), solver.certificate()
+        self.relative, self.done = solver.relative.copy(), solver.done.copy()
+        self.gap_curve, self.histories = solver.gap_curve, solver.histories()
+        self.epoch = solver.epoch
+        self.solved = {member: _summary(optimum) for member, optimum in solver.solved.items()}
+        self.saved = solver.save() if saves else None
 
 
 class PairAscent(Solver):
@@ -103,7 +84,7 @@ class PairAscent(Solver):
             if stop == self.last:
                 solver.complete()
                 solver.refresh()
-                self._results[number] = PairResult.of(solver, self._saves)
+                self._results[number] = PairResult(solver, self._saves)
                 del self._live[number]
 
         run_each(advance_pair, range(len(self._pairs)))
@@ -120,7 +101,7 @@ class PairAscent(Solver):
 
     def _each(self) -> list[PairResult]:
         numbers = range(len(self._pairs))
-        return [self._results.get(k) or PairResult.of(self._solver(k)) for k in numbers]
+        return [self._results.get(k) or PairResult(self._solver(k)) for k in numbers]
 
     def predictors(self) -> tuple[Array, Array]:
         """Return vectors over all rows (pairs x λ) and biases."""
