@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import pickle
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -130,7 +129,7 @@ def open_table(
     )
 
 
-def _totals(classes: Array, described: Iterable[Described]) -> Array:
+def _totals(classes: Array, described: list[Described]) -> Array:
     """Return the sums of the blocks' totals, in their order, with the labels of all blocks."""
     folds = max(len(found.totals) for found in described)
     totals = np.zeros((folds, 3, len(classes)))
