@@ -584,8 +584,8 @@ def test_numbers_on_axes(value, text):
 
 def test_kernels_in_short():
     assert kernel_text(Gaussian(2.0)) == "gaussian, variance 2"
-    assert kernel_text(Gaussian("0.5 scale")) == "gaussian, 0.5 × usual variance"
-    assert kernel_text(Gaussian("scale")) == "gaussian, 1 × usual variance"
+    assert kernel_text(Gaussian("0.5 scale")) == "gaussian, 0.5 × data's scale"
+    assert kernel_text(Gaussian("scale")) == "gaussian, 1 × data's scale"
     assert kernel_text(Polynomial(3)) == "polynomial, degree 3"
     assert kernel_text(Polynomial(3, 1300.0)) == "polynomial, degree 3, coef0 1300"
     assert kernel_text(None) == "linear"
@@ -605,7 +605,7 @@ def test_widths_in_two_units_are_no_numbers_of_one_axis():
     (axis,) = axes_of(grid_of([Setting("pegasos", kernel, 0.1) for kernel in kernels]).points)
     assert axis.name == "kernel"
     assert axis.labels == [
-        "gaussian, 0.5 × usual variance",
+        "gaussian, 0.5 × data's scale",
         "gaussian, variance 2",
         "gaussian, variance 10",
     ]

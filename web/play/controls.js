@@ -22,7 +22,7 @@ export const SCENE_SLIDERS = {
 };
 
 export const LEARNER_SLIDERS = {
-  variance: { title: "variance (width²)", ...powers(-2.6, 1.5) },
+  variance: { title: "variance", ...powers(-2.6, 1.5) },
   scale: { title: "scale (width)", ...powers(-1.6, 1.5) },
   degree: { title: "degree", ...wholes(1, 9) },
   coef0: { title: "coef0", low: 0, high: 3, step: 0.1, read: Number, place: Number, form: short },

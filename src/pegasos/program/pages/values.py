@@ -91,7 +91,7 @@ def kernel_text(kernel: Any) -> str:
     >>> kernel_text(Gaussian(2.0)), kernel_text(Polynomial(2, coef0=5.0))
     ('gaussian, variance 2', 'polynomial, degree 2, coef0 5')
     >>> kernel_text(Gaussian("0.5 scale")), kernel_text(None)
-    ('gaussian, 0.5 × usual variance', 'linear')
+    ("gaussian, 0.5 × data's scale", 'linear')
     """
     if not isinstance(kernel, Kernel):
         return "linear" if kernel is None else value_text(kernel)
@@ -102,7 +102,7 @@ def kernel_text(kernel: Any) -> str:
     usual = type(kernel)().get_params()
     parts = [kernel.name, f"{kernel.main} {value_text(getattr(kernel, kernel.main), 6)}"]
     if isinstance(kernel, DistanceKernel) and kernel.factor is not None:
-        parts[1] = f"{kernel.factor:g} × usual {kernel.main}"
+        parts[1] = f"{kernel.factor:g} × data's scale"
     for name, value in kernel.get_params().items():
         if name != kernel.main and value != usual[name]:
             parts.append(f"{name} {value_text(value, 6)}")
