@@ -209,7 +209,7 @@ class Metric:
         if self.name not in METRICS:
             raise ValueError(f"there is no metric {self.name!r}; there are {', '.join(METRICS)}.")
         if (self.name == "cost") != bool(self.costs):
-            raise ValueError("the metric 'cost' needs costs, and no other one has them.")
+            raise ValueError("the metric 'cost' needs costs, and no other metric has them.")
         if any(not 0 <= cost <= MOST_COST for _, _, cost in self.costs):
             raise ValueError(f"costs must be numbers from 0 to {MOST_COST:g}.")
 
@@ -250,8 +250,8 @@ class Metric:
         if len(known) > 2:
             if self.kind.binary:
                 raise ValueError(
-                    f"{self.name} looks at one class, and there are {len(known)}: name it, or take "
-                    "f1-macro."
+                    f"{self.name} needs a positive class if there are {len(known)} classes: name "
+                    "one, or use f1-macro."
                 )
             return self
         usual = set(known) in _USUAL_PAIRS or (y == known[0]).sum() >= (y == known[-1]).sum()

@@ -217,7 +217,7 @@ def kernel_learner(model: Any) -> Any:
         )
     if is_precomputed(learner.kernel):
         raise ValueError(
-            "a model with a precomputed kernel lacks its rows, so none can be chosen among them."
+            "a model with a precomputed kernel cannot be shrunk: it does not contain its rows."
         )
     return learner
 

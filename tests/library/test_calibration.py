@@ -133,7 +133,7 @@ def test_a_model_has_probabilities_only_after_it_was_calibrated():
     sweep = swept(X, y)
     with pytest.raises(AttributeError, match="predict_proba") as refused:
         sweep.best_estimator_[-1].predict_proba(X)
-    assert "or SweepCV.calibrate()" in str(refused.value.__cause__)
+    assert "or after SweepCV.calibrate()" in str(refused.value.__cause__)
     sweep.calibrate()
     assert sweep.predict_proba(X).shape == (600, 2)
     learner = sweep.best_estimator_[-1]

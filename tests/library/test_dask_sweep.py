@@ -251,7 +251,7 @@ def test_invalid_folds_are_refused(rows: Any, client: Client) -> None:
         (
             DaskSDCA(),
             np.where(y == "ash", 0.5, 1),
-            "block . of cv holds something else than numbers of folds",
+            "block . of cv must hold numbers of folds",
         ),
         (DaskSDCA(), da.from_array(np.zeros(500, int)), "X has 600 rows, cv has 500"),
         (DaskSDCA(), np.full(600, -1), "cv has no folds"),

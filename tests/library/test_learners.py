@@ -516,7 +516,7 @@ def test_without_checkpoints_there_are_no_stages(name: str) -> None:
     X, y = data(2)
     for checkpoints in (None, [], ()):
         clf = make(name, checkpoints=checkpoints).fit(X, y)
-        with pytest.raises(ValueError, match="there are no stages"):
+        with pytest.raises(ValueError, match="the model has no stages"):
             clf.staged_decision_function(X)
         assert clf.checkpoints_ == []
 
@@ -644,7 +644,7 @@ def test_warm_start_refuses_other_data(name: str, kernel: Any) -> None:
         for _ in range(2):
             with pytest.raises(
                 ValueError,
-                match="warm_start goes on with the same rows and classes",
+                match="warm_start needs the rows and classes",
             ):
                 clf.fit(*other)
         np.testing.assert_array_equal(clf.decision_function(X), before)
@@ -659,10 +659,10 @@ def test_warm_start_refuses_another_kind(name: str) -> None:
         {"average": True} if name.startswith("pegasos") else {}
     )
     clf = make(name, **options).fit(X, y)
-    with pytest.raises(ValueError, match="warm_start goes on with the same"):
+    with pytest.raises(ValueError, match="warm_start needs the"):
         clf.set_params(kernel="gaussian").fit(X, y)
     clf = make(name, kernel="gaussian", **options).fit(X, y)
-    with pytest.raises(ValueError, match="warm_start goes on with the same"):
+    with pytest.raises(ValueError, match="warm_start needs the"):
         clf.set_params(kernel=None).fit(X, y)
 
 
@@ -1003,7 +1003,7 @@ def test_kernel_matrices_that_are_none(name: str) -> None:
     crooked[2, 5] += 0.5
     with pytest.raises(
         ValueError,
-        match=r"kernel matrix is not symmetric: differences up to 0.5",
+        match=r"kernel matrix is not symmetric: .* differ by 0.5",
     ):
         clf.fit(crooked, Y_GOOD)
     negative = K.copy()
@@ -1112,7 +1112,7 @@ def test_squared_lengths_that_overflow_are_refused(name: str) -> None:
     X, y = data(2)
     with pytest.raises(
         ValueError,
-        match=r"squared lengths overflow float32: scale X, or use float64",
+        match=r"squared lengths of rows overflow float32: scale X, or use float64",
     ):
         make(name).fit((X * 1e20).astype(np.float32), y)
 

@@ -597,7 +597,7 @@ def test_where_there_is_no_certificate() -> None:
     clf = Pegasos(kernel="precomputed", n_iter=50, random_state=0).fit(K, y)
     with pytest.raises(
         ValueError,
-        match="not positive semidefinite: no certificate",
+        match="not positive semidefinite, so that there is no certificate",
     ):
         clf.certificate(K, y)
     odd = Pegasos(kernel=Polynomial(2, coef0=-1.0), n_iter=50, random_state=0).fit(X, y)

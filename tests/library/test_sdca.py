@@ -497,7 +497,9 @@ def test_without_a_positive_semidefinite_kernel_nothing_is_certified(
         clf.fit(rows, y)
     assert np.isnan(clf.gap_)
     assert np.isfinite(clf.dual_coef_).all()
-    with pytest.raises(ValueError, match="not positive semidefinite: no certificate"):
+    with pytest.raises(
+        ValueError, match="not positive semidefinite, so that there is no certificate"
+    ):
         clf.certificate(rows, y)
 
 

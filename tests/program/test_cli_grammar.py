@@ -55,7 +55,7 @@ def test_numbers(text, values):
         ("1:2:1", "at least 2"),
         ("1:2:2.5", "whole number from 1 to 1000"),
         ("1:2:1e9", "whole number from 1 to 1000"),
-        ("1:1.0000000001:5", "too near"),
+        ("1:1.0000000001:5", "too close"),
     ],
 )
 def test_numbers_refused(text, why):

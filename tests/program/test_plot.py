@@ -165,7 +165,7 @@ def test_curves_of_a_model_with_checkpoints_are_errors_on_rows():
     rows = rows_of(pegasos.plot.curves(model, X, y))
     assert [row["x"] for row in rows] == [5, 50, 500]
     assert rows[-1]["y"] == pytest.approx(1 - model.score(X, y))
-    with pytest.raises(ValueError, match="there are no stages"):
+    with pytest.raises(ValueError, match="the model has no stages"):
         pegasos.plot.curves(Perceptron().fit(X, y), X, y)
 
 

@@ -90,8 +90,7 @@ def read(number: int, X: Any, y: Any, weights: Any, folds: Any = None) -> BlockR
         folds, most = column(folds, "cv"), np.iinfo(np.int16).max
         if folds.dtype.kind not in "iu" or (folds < -1).any() or (folds > most).any():
             raise ValueError(
-                f"block {number} of cv holds something else than numbers of folds: "
-                "0, 1, ..., or -1 for none."
+                f"block {number} of cv must hold numbers of folds: 0, 1, ..., or -1 for none."
             )
         folds = folds.astype(np.int16)
     return BlockRows(aligned(X), y, weights, folds)

@@ -31,7 +31,7 @@ def split(
     found = [_parts(X, "X")]
     blocks = len(found[0])
     if not blocks:
-        raise ValueError("X has no blocks: nothing could be learned.")
+        raise ValueError("X has no blocks, and so no rows to learn from.")
     for name, values in columns.items():
         alike = values is None or callable(values)
         found.append([values] * blocks if alike else _parts(values, name))

@@ -101,7 +101,10 @@ def solve(learner: SDCA, blocks: Passes, chains: Chains) -> tuple[str, list[list
     The predictors of a chain differ in λ only, and each starts from the one before.
     """
     if learner.multiclass != ONE_VS_REST:
-        raise ValueError("passes over the rows need multiclass='one-vs-rest'.")
+        raise ValueError(
+            f"multiclass={learner.multiclass!r} needs all rows in memory: raise the memory limit, "
+            "or use 'one-vs-rest'."
+        )
     hinge, intercept = learner._loss.linear_dual, intercept_of(learner)
     given = (intercept, float(learner.tol), int(learner.max_epochs))
     if blocks.width <= MOST_FEATURES and hinge:

@@ -78,21 +78,22 @@ class NotFinite(ValueError):  # noqa: N818 - it names the state of the scores
         return self.reach is None or not self.square <= 1.001 * self.reach
 
     def __str__(self) -> str:
-        others = f", nor have {len(self.rows) - 1} others" if len(self.rows) > 1 else ""
+        which = f"row {self.rows[0]} has"
+        if len(self.rows) > 1:
+            which = f"row {self.rows[0]} and {len(self.rows) - 1} more have"
         reason = "the model is damaged"
         if self.far_away:
-            reason = "it is larger than any row in training"
-        return (
-            f"row {self.rows[0]} has no finite score{others}: {reason}. Check the numbers in this "
-            "row, or scale as in training."
-        )
+            reason = "the row is larger than any training row"
+        return f"{which} no finite score: {reason}. Check its numbers, or scale them as in training."
 
 
 def gives_probabilities(estimator: Any) -> bool:
     """Tell whether an estimator has probabilities, or raise AttributeError (for `available_if`)."""
     if not estimator.has_probabilities:
         names, kind = " or ".join(map(repr, PROBABILISTIC)), type(estimator).__name__
-        raise AttributeError(f"predict_proba of {kind} needs loss={names}, or SweepCV.calibrate().")
+        raise AttributeError(
+            f"{kind} has predict_proba only with loss={names}, or after SweepCV.calibrate()."
+        )
     return True
 
 
@@ -111,7 +112,7 @@ class OneVsAllClassifier(CallbackSupportMixin, ClassifierMixin, SharedParameters
     calibration_: Calibration | None
     threshold_: float
     kernel_: Any
-    #: Histories, which a fit that goes on extends.
+    #: Histories, which a fit that continues extends.
     loss_curve_: Any
     loss_curve_steps_: Any
     mistakes_: Any
@@ -190,7 +191,7 @@ class OneVsAllClassifier(CallbackSupportMixin, ClassifierMixin, SharedParameters
         return self
 
     def _open(self, X: Any, y: Any, sample_weight: Any) -> Task:
-        """Return the task of checked parameters and rows; set classes_, n_features_in_ and lam_."""
+        """Check parameters and rows, set classes_, n_features_in_ and lam_, and return the task."""
         self._check_parameters()
         X, y = self._read_rows(X, y)
         classes, codes = encode_classes(y)
@@ -200,7 +201,10 @@ class OneVsAllClassifier(CallbackSupportMixin, ClassifierMixin, SharedParameters
         if not self._goes_on:
             self._saved, self._mark = None, mark
         elif mark != self._mark:
-            raise ValueError("warm_start goes on with the same rows and classes; set it to False.")
+            raise ValueError(
+                "warm_start needs the rows and classes of the last fit; use warm_start=False for "
+                "others."
+            )
         self.classes_ = classes
         weights = combined_weights(sample_weight, self.class_weight, classes, codes, X)
         task = open_task(self, X, codes, weights, len(classes))
@@ -233,7 +237,9 @@ class OneVsAllClassifier(CallbackSupportMixin, ClassifierMixin, SharedParameters
         self._m, self._constant, self._reach = task.m, task.constant, _largest_square(task)
         vectors = np.stack([stage[0] for stage in stages])
         if not np.isfinite(vectors).all():
-            raise ValueError("the fitted coefficients are not finite: scale X, or use float64.")
+            raise ValueError(
+                "the fitted coefficients are not finite: scale X, or use float64 or a larger lam."
+            )
         bias = np.stack([stage[1] for stage in stages]).astype(task.X.dtype)
         self.intercept_ = bias[-1]
         for stale in _VECTORS:
@@ -251,7 +257,7 @@ class OneVsAllClassifier(CallbackSupportMixin, ClassifierMixin, SharedParameters
         self._stage_vectors, self._stage_bias = vectors[:-1], bias[:-1]
 
     def _forget_training(self) -> None:
-        """Drop stages, calibration, and the state from which a fit goes on."""
+        """Drop stages, calibration, and the state from which a fit continues."""
         vectors = self._vectors
         self._stage_vectors = np.empty((0, *vectors.shape), vectors.dtype)
         self._stage_bias = np.empty((0, len(vectors)), vectors.dtype)
@@ -300,7 +306,7 @@ class OneVsAllClassifier(CallbackSupportMixin, ClassifierMixin, SharedParameters
         """Return the scores at each of `checkpoints`, equal to those of fits that end there."""
         check_is_fitted(self)
         if not self.checkpoints_:
-            raise ValueError("there are no stages: fit with `checkpoints`.")
+            raise ValueError("the model has no stages: fit it with `checkpoints`.")
         X, vectors = self._read_new(X), np.concatenate(self._stage_vectors)
         scores = self._scores(X, vectors, self._stage_bias.reshape(-1))
         parts = np.split(scores, len(self._stage_bias), axis=1)
@@ -359,7 +365,10 @@ class OneVsAllClassifier(CallbackSupportMixin, ClassifierMixin, SharedParameters
         if not isinstance(X, MappedRows):
             return validate_data(self, X, **ROWS, reset=False)
         if X.shape[1] != self.n_features_in_:
-            raise ValueError(f"X has {X.shape[1]} features instead of {self.n_features_in_}.")
+            raise ValueError(
+                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
         return X if self.kernel is None else np.asarray(X)
 
     @property

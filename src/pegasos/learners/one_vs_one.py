@@ -126,8 +126,8 @@ def split_pairs(task: Task, lams: Array) -> Iterator[tuple[Task, Array]]:
         members = np.flatnonzero((task.codes == first) | (task.codes == second))
         if not task.weights[members].sum() > 0:
             raise ValueError(
-                f"all rows of the classes number {first} and {second} have weight zero: leave "
-                "them out, or use multiclass='one-vs-rest'."
+                f"all rows of classes_[{first}] and classes_[{second}] have weight zero: remove "
+                "these rows, or use multiclass='one-vs-rest'."
             )
         codes = (task.codes == second).astype(np.int64)
         part = replace(task, codes=codes, columns=np.array([1]), members=members)

@@ -20,7 +20,7 @@ _PARTS = "parts of the rows"
 
 def _is_linear(estimator: Any) -> bool:
     if estimator.kernel is not None:
-        raise AttributeError("partial_fit exists only for kernel=None.")
+        raise AttributeError("partial_fit needs kernel=None: kernels need all rows at once.")
     return True
 
 
@@ -84,5 +84,5 @@ def resume(walk: Walk, saved: dict[str, Any]) -> None:
         ("projection", "norm", walk.method.projecting),
     ):
         if needed and key not in saved:
-            raise ValueError(f"{option} must be asked for from the first step on.")
+            raise ValueError(f"{option} cannot be switched on in a fit that continues; start anew.")
     walk.resume(saved)

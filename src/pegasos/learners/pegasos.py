@@ -128,8 +128,9 @@ class Pegasos(PartialFitClassifier, RegularizedClassifier):
         is_list = indices.ndim == 1 and np.issubdtype(indices.dtype, np.integer)
         if not is_list or len(indices) < self.batch_size:
             raise ValueError(
-                f"sampling must be a name, an array of at least batch_size={self.batch_size} row "
-                f"indices, or a callable m -> indices; got {sampling!r}."
+                "sampling must be the name of a sampling, an array of at least "
+                f"batch_size={self.batch_size} row indices, or a callable m -> indices; got "
+                f"{sampling!r}."
             )
         return indices
 
@@ -163,9 +164,13 @@ class Pegasos(PartialFitClassifier, RegularizedClassifier):
 
     def _continue(self, walks: list[Walk], saved: Any) -> None:
         if not isinstance(self.average, bool | np.bool_):
-            raise ValueError("warm_start needs average=True or False: the last step is unknown.")
+            raise ValueError(
+                "warm_start needs average=True or False: a fraction needs a known last step."
+            )
         if len(saved) != len(walks):
-            raise ValueError("warm_start goes on with the same `draws`; set it to False.")
+            raise ValueError(
+                "warm_start needs the `draws` of the last fit; use warm_start=False for others."
+            )
         for walk, state in zip(walks, saved, strict=True):
             resume(walk, state)
 
@@ -217,7 +222,7 @@ class Pegasos(PartialFitClassifier, RegularizedClassifier):
         if needed > len(indices):
             raise ValueError(
                 f"{steps} steps with batch_size={self.batch_size} need {needed} row indices, "
-                f"`sampling` has {len(indices)}."
+                f"but `sampling` has {len(indices)}: take fewer steps, or give more indices."
             )
         return indices.astype(np.int64)
 

@@ -105,9 +105,13 @@ class RegularizedClassifier(OneVsAllClassifier):
             if self.kernel_ == PRECOMPUTED and sparse.issparse(X):
                 X = X.toarray()
             if not has_certificate(self.kernel_, X):
-                raise ValueError("the kernel is not positive semidefinite: no certificate.")
+                raise ValueError(
+                    "the kernel is not positive semidefinite, so that there is no certificate."
+                )
             if (rows := X.shape[0]) != self._m:
-                raise ValueError(f"a certificate needs its {self._m} training rows, got {rows}.")
+                raise ValueError(
+                    f"a kernel model's certificate needs its {self._m} training rows, got {rows}."
+                )
         codes, count = known_codes(y, self.classes_), len(self.classes_)
         weights = combined_weights(sample_weight, self.class_weight, self.classes_, codes, X)
         pairs = self.has_pairs(self.classes_)

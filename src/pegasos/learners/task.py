@@ -132,13 +132,15 @@ def _symmetric(K: Array) -> Array:
     if difference == 0:
         return K
     if difference > 1e-3 * max(np.abs(K).max(), np.finfo(K.dtype).tiny):
-        raise ValueError(f"the kernel matrix is not symmetric: differences up to {difference:.3g}.")
+        raise ValueError(
+            f"the kernel matrix is not symmetric: K and its transpose differ by {difference:.3g}."
+        )
     return np.asarray((K + K.T) / 2)
 
 
 def _check_diagonal(diagonal: Array, dtype: Any) -> None:
     if not diagonal.max(initial=0) <= np.finfo(dtype).max:  # NaN, too
-        raise ValueError(f"squared lengths overflow {dtype}: scale X, or use float64.")
+        raise ValueError(f"squared lengths of rows overflow {dtype}: scale X, or use float64.")
     if (diagonal < 0).any():
         i = int(np.argmin(diagonal))
         raise ValueError(f"K[{i}, {i}] = {diagonal[i]:.3g} is negative: this is not a kernel.")

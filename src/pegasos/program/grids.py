@@ -145,7 +145,7 @@ def _stops(model: str, given: dict[str, list[Any]]) -> dict[str, list[Any]]:
 
 
 def _strengths(model: str, kernel: Kernel | None, sample: Any, rows: int) -> list[float]:
-    """Return a λ for each of the costs of a kernel."""
+    """Return the default values of λ for a model and a kernel, one per cost."""
     costs: tuple[float, ...]
     costs = _DISTANCE_COSTS if isinstance(kernel, DistanceKernel) else _INNER_COSTS
     if kernel is None:

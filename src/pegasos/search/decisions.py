@@ -83,7 +83,7 @@ def choose_calibration(
 
     counts = _class_counts(scores, codes, pairs)
     if (counts >= LEAST_ROWS).sum() < 2:
-        raise ValueError(f"to calibrate, two classes with {LEAST_ROWS} scored rows are needed.")
+        raise ValueError(f"calibration needs two classes with {LEAST_ROWS} scored rows each.")
     found = {} if own is None else {OWN: own}
     # Sigmoids are regularized, and suit classes of few rows.
     many = len(codes) >= ISOTONIC_ROWS and counts.min() >= LEAST_ROWS

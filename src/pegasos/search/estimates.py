@@ -104,7 +104,7 @@ class Figure:
     better: bool
 
     def ahead(self, least: bool) -> bool:
-        """Tell whether the value is better than the baseline's; `least`: smaller is better."""
+        """Tell whether the value is better than the baseline; `least`: smaller is better."""
         return self.value < self.baseline if least else self.value > self.baseline
 
 

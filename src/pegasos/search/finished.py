@@ -123,7 +123,10 @@ class FinishedSearch(CellSearch):
         check_is_fitted(self, "cv_results_")
         parts = list(self._scores.get(cell, {}).values())
         if len(parts) < self.n_splits_ or len({values.shape[1] for _, values in parts}) != 1:
-            raise ValueError(f"the scores of cell {cell} were not kept in every fold.")
+            raise ValueError(
+                f"cell {cell} has no comparable scores in some fold: only the best ten cells of "
+                "each walk keep scores, and every fold must contain all classes."
+            )
         # Of a row that was tested several times, take the scores of the last fold.
         tested, scores = (np.concatenate(each)[::-1] for each in zip(*parts, strict=True))
         rows, last = np.unique(tested, return_index=True)
@@ -188,7 +191,10 @@ class FinishedSearch(CellSearch):
         probable = wanted.kind.needs == PROBABILITIES
         found = self.out_of_fold_answers(probable)
         if wanted.kind.needs != LABELS and found.scores is None:
-            raise ValueError(f"the chosen cell lacks the scores that {wanted.name} needs.")
+            raise ValueError(
+                f"{wanted.name} needs scores of the chosen cell in every fold: a fold lacks a "
+                "class, or its scores were not kept."
+            )
         return measured(wanted.settled(self._classes[self._truth]), found)
 
     def calibrate(self) -> Calibrated:

@@ -221,7 +221,7 @@ class SweepCV(FinishedSearch):
 
 
 def _sample_weight(fit_params: dict[str, Any]) -> Array | None:
-    """Return the sample weights among the parameters of fit, the only ones that are allowed."""
+    """Return the sample weights among the parameters of fit; refuse other parameters."""
     found = None
     for name, value in fit_params.items():
         if name.rpartition("__")[2] != "sample_weight":

@@ -73,7 +73,7 @@ class Kernel(ABC):
 
     @abstractmethod
     def transform(self, values: NDArray[Any]) -> None:
-        """Turn the measure's values into kernel values, in place and in their dtype."""
+        """Map inner products or distances to kernel values, in place and in their dtype."""
 
     @property
     def positive_semidefinite(self) -> bool | None:
@@ -89,7 +89,7 @@ class Kernel(ABC):
         return dataclasses.replace(self)
 
     def check_range(self, X: Any) -> None:
-        """Raise ValueError if values between the rows of X may overflow their dtype."""
+        """Raise ValueError if kernel values of the rows of X may overflow their dtype."""
         if self.measure != "inner":
             return
         # |x.z| is at most the largest squared norm (Cauchy-Schwarz), so O(n) numbers bound the

@@ -1,4 +1,4 @@
-"""The kernels, and what a user may mean by one. What all of them share is in `kernel`."""
+"""The kernels, their names, and the warning about unsuitable parameters."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Polynomial(Kernel):
     gamma: float | str = 1.0
 
     def transform(self, values: NDArray[Any]) -> None:
-        """Turn the measure's values into kernel values, in place."""
+        """Map inner products to kernel values, in place."""
         if self.gamma != 1.0:
             values *= positive("gamma", self.gamma)
         values += float(self.coef0)
@@ -71,7 +71,7 @@ class Polynomial(Kernel):
         return self.coef0 >= 0
 
     def rank(self, width: int) -> int:
-        """Return the number of features whose inner product it is."""
+        """Return the dimension of the feature space."""
         return math.comb(width + self.degree, self.degree)
 
     @property
@@ -121,7 +121,7 @@ class Linear(Kernel):
         """Inner products are the kernel's values already."""
 
     def rank(self, width: int) -> int:
-        """Return the number of features whose inner product it is."""
+        """Return the dimension of the feature space."""
         return width
 
 
@@ -165,12 +165,12 @@ class Gaussian(DistanceKernel):
         return cls(variance=1 / (2 * positive("gamma", gamma)))
 
     def transform(self, values: NDArray[Any]) -> None:
-        """Turn the measure's values into kernel values, in place."""
+        """Map distances to kernel values, in place."""
         decay(values, 2 * positive("variance", self.variance))
 
     @staticmethod
     def suggest(n_features: int, variance: float) -> float:
-        """Return the value that "scale" means."""
+        """Return the data's scale, the value of "scale"."""
         return n_features * variance / 2 if variance > 0 else 0.5
 
 
@@ -201,13 +201,13 @@ class Exponential(DistanceKernel):
     scale: Width = "scale"
 
     def transform(self, values: NDArray[Any]) -> None:
-        """Turn the measure's values into kernel values, in place."""
+        """Map distances to kernel values, in place."""
         np.sqrt(values, out=values)
         decay(values, positive("scale", self.scale))
 
     @staticmethod
     def suggest(n_features: int, variance: float) -> float:
-        """Return the value that "scale" means."""
+        """Return the data's scale, the value of "scale"."""
         return math.sqrt(n_features * variance) if variance > 0 else 1.0
 
 
@@ -239,12 +239,12 @@ class Laplacian(DistanceKernel):
     scale: Width = "scale"
 
     def transform(self, values: NDArray[Any]) -> None:
-        """Turn the measure's values into kernel values, in place."""
+        """Map distances to kernel values, in place."""
         decay(values, positive("scale", self.scale))
 
     @staticmethod
     def suggest(n_features: int, variance: float) -> float:
-        """Return the value that "scale" means."""
+        """Return the data's scale, the value of "scale"."""
         return n_features * math.sqrt(variance) if variance > 0 else 1.0
 
 
@@ -272,7 +272,7 @@ class CustomKernel(Kernel):
 
     @property
     def positive_semidefinite(self) -> None:
-        """None: it is not known."""
+        """None: unknown."""
         return None
 
     def resolve(self, X: Any) -> Self:
@@ -282,7 +282,7 @@ class CustomKernel(Kernel):
         return dataclasses.replace(self)
 
     def transform(self, values: NDArray[Any]) -> None:
-        """Turn the measure's values into kernel values, in place."""
+        """Leave the values of the function as they are."""
         raise TypeError(
             "a custom kernel is not a map of inner products or distances; call it with rows"
         )
@@ -324,7 +324,7 @@ ALIASES = {"poly": "polynomial", "rbf": "gaussian"}
 
 
 def as_kernel(spec: Any) -> Kernel | None:
-    """Return the kernel that a user means by None, a kernel, its name, or a function of X and Z.
+    """Return a kernel from None (linear), a kernel, its name, or a function of X and Z.
 
     >>> as_kernel("rbf")
     Gaussian(variance='scale')
@@ -360,7 +360,7 @@ class CollapsedKernelWarning(UserWarning):
 
 
 def warn_if_collapsed(kernel: Kernel, X: Any) -> None:
-    """Warn if to this kernel all of 256 rows are alike, or each is like itself only.
+    """Warn if all of 256 sampled rows are similar to each other, or each only to itself.
 
     Judged by K(x, z) / sqrt(K(x, x) K(z, z)) over distinct rows: >= 99.9 % below 1e-6, or all
     above 1 - 1e-6.

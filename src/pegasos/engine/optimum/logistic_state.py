@@ -87,7 +87,7 @@ class State:
 
     @property
     def is_trivial(self) -> bool:
-        """Whether w = 0 has objective 0, with the intercept if that is free."""
+        """Whether the best objective is 0, the smallest possible value."""
         return self.best.primal <= 0.0
 
     @property

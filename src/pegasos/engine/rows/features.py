@@ -36,13 +36,13 @@ def selected(scores: Array, members: Array | None) -> Array:
 
 
 class ExplicitRows:
-    """Explicit features: what dense and CSR rows share."""
+    """Base of dense and CSR rows of explicit features."""
 
     dual = stored = computes_rows = is_sparse = is_mapped = False
     computed = None
 
     def matrix(self) -> Array:
-        """Raise: methods on features do not ask for K."""
+        """Raise AssertionError: explicit features store no kernel matrix."""
         raise AssertionError("explicit features have no stored kernel")
 
     def __init__(self, X: Any) -> None:
@@ -101,7 +101,7 @@ class DenseRows(ExplicitRows):
 
     @property
     def matrices(self) -> tuple[Any, Any]:
-        """The dense array, and None for that of CSR."""
+        """The dense array, and None in place of CSR arrays."""
         return self.X, None
 
 
@@ -115,7 +115,7 @@ class SparseRows(ExplicitRows):
 
     @property
     def matrices(self) -> tuple[Any, Any]:
-        """None for a dense array, and the data, indices and indptr of CSR."""
+        """None in place of a dense array, and the data, indices and indptr of the CSR matrix."""
         X = self.X
         return None, (read_only(X.data), read_only(X.indices), read_only(X.indptr))
 
@@ -179,7 +179,7 @@ def times_transposed(matrix: Array, columns: Array) -> Array:
 
 
 def combine_rows(columns: Array, matrix: Array) -> Array:
-    """Return columns·matrix."""
+    """Return columns·matrix, computed in tiles on several threads."""
     out = np.empty((len(columns), matrix.shape[1]), dtype=columns.dtype)
 
     def work(tile: slice) -> None:

@@ -1,4 +1,4 @@
-"""Number of threads that work may use, BLAS held to one thread, and blocks of work in threads."""
+"""Number of threads, BLAS limited to one thread, and blocks of work in threads."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def _controller() -> ThreadpoolController:
 
 
 def blas_threads() -> int:
-    """Return the threads that work may use: the smallest limit of the loaded BLAS libraries.
+    """Return the number of threads to use: the smallest limit of the loaded BLAS libraries.
 
-    Inside `our_threads` it is the number given there.
+    Inside `our_threads` it is the number given to that function.
     """
     limits = (library.num_threads or 1 for library in _controller().lib_controllers)
     return _ours.get() or max(1, min(limits, default=1))
@@ -91,7 +91,7 @@ if hasattr(os, "register_at_fork"):  # a child process has none of the threads
 
 
 def _set_threads(numbers: list[int]) -> None:
-    """Set the limit of each library, whichever thread asks.
+    """Set the thread limit of each library, from any thread.
 
     From 3.8 on threadpoolctl obeys one thread and silently ignores the others, so that they do
     not fight. Here the lock sees to that, and the last one out need not be the first one in. (Its
@@ -118,7 +118,7 @@ def slices(size: int, step: int) -> list[slice]:
 def run_each(
     work: Callable[[Any], None], items: Sequence[Any], most_workers: int | None = None
 ) -> None:
-    """Call work(item) for all items, on as many threads as BLAS may use; BLAS has one meanwhile."""
+    """Call work(item) for all items on several threads, with BLAS limited to one thread."""
     workers = min(blas_threads(), len(items), most_workers or len(items))
     # Held to one thread also where one worker does it all: so the bits do not depend on threads.
     with our_threads(1):
@@ -162,7 +162,7 @@ def _run_together(items: Iterator[Any], work: Callable[[Any], None], workers: in
 def run_repeatedly(
     work: Callable[[int], bool], numbers: Sequence[int], most_workers: int | None = None
 ) -> None:
-    """Call work(number) for each number until it returns False, on as many threads as BLAS may use.
+    """Call work(number) on several threads for each number, until it returns False.
 
     A number stays with its thread, whose cache may hold what it has read. An error ends all calls.
     """

@@ -43,7 +43,7 @@ class Solver:
         self.walk = walk
 
     def milestones(self, stop: int) -> Sequence[int]:
-        """Return the stops up to this one at which the solver decides something."""
+        """Return the stops up to `stop` at which the solver makes decisions."""
         return [stop]
 
     def steps_at(self, stop: int) -> int:
@@ -63,15 +63,15 @@ class Solver:
         """Prepare the next step."""
 
     def advance(self, stop: int) -> None:
-        """Go on until `stop`."""
-        raise AssertionError("each solver goes its own way")
+        """Continue until `stop`."""
+        raise NotImplementedError
 
     def complete(self) -> None:
-        """Finish predictors of a walk that ends here; a walk that goes on is not changed by it."""
+        """Finish predictors of a walk that ends here; a walk that continues is not changed."""
 
     def predictors(self) -> tuple[Array, Array]:
-        """Return vectors (members x width) and bias (members) at this moment."""
-        raise AssertionError("each solver has its own scale")
+        """Return the current vectors (members x width) and biases (members)."""
+        raise NotImplementedError
 
     def scores(self, index: Array) -> Array:
         """Return decision values of these rows, members x rows."""
@@ -103,7 +103,7 @@ class PegasosSolver(Solver):
         self._average = bool(average)
 
     def advance(self, stop: int) -> None:
-        """Go on until `stop`."""
+        """Continue until `stop`."""
         for start in sorted(set(self._starts.values())):
             if self.walk.step < start <= stop:
                 self.walk.advance(start)
@@ -117,7 +117,7 @@ class PegasosSolver(Solver):
         return pair[0][columns], pair[1][columns]
 
     def predictors(self) -> tuple[Array, Array]:
-        """Return vectors and bias at this moment."""
+        """Return the current vectors and biases."""
         step = self.walk.step
         if not self._average:
             vectors, bias = self._members(self.walk.vectors())
@@ -149,7 +149,7 @@ class EpochSolver(Solver):
         self.epoch = walk.step // m
 
     def milestones(self, stop: int) -> Sequence[int]:
-        """Return all epochs up to this one."""
+        """Return every epoch up to `stop`."""
         return range(self.epoch + 1, stop + 1)
 
     def steps_at(self, stop: int) -> int:
@@ -157,14 +157,14 @@ class EpochSolver(Solver):
         return stop * self.m
 
     def advance(self, stop: int) -> None:
-        """Go on until `stop`."""
+        """Continue until `stop`."""
         self.prepare()
         while self.epoch < stop and not self.finished and not deadline_reached():
             self.walk_epoch()
 
     def walk_epoch(self) -> None:
         """Run an epoch."""
-        raise AssertionError("each solver looks at other things after an epoch")
+        raise NotImplementedError
 
 
 class PerceptronSolver(EpochSolver):
@@ -204,7 +204,7 @@ class PerceptronSolver(EpochSolver):
         walk.freeze(self.frozen)
 
     def predictors(self) -> tuple[Array, Array]:
-        """Return vectors and bias at this moment."""
+        """Return the current vectors and biases."""
         if not self.average:
             return self.walk.vectors()
         total, bias = self.walk.sums()

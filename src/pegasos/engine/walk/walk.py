@@ -274,7 +274,7 @@ class Walk:
         return scores
 
     def settled_scores(self) -> tuple[Array, Array]:
-        """Return scores of all rows without the constant feature (not copied), and its part."""
+        """Return the scores of all rows before the intercept (not copied), and the intercepts."""
         self._settle()
         weights, bias = self._state.weights[: self.active], self._state.bias[: self.active]
         scores = weights if self.rows.dual else np.ascontiguousarray(self.rows.products(weights).T)

@@ -147,7 +147,7 @@ def _missing_numbers(graph: Graph, rows: str, missing: Any) -> str:
     if missing is None or missing != missing:
         return graph.call("IsNaN", rows)
     if not isinstance(missing, int | float):
-        raise BadModel(f"SimpleImputer takes {short(missing)} for a missing number.")
+        raise BadModel(f"SimpleImputer has missing_values={short(missing)}, which is not a number.")
     return graph.call("Equal", rows, float(missing))
 
 

@@ -66,7 +66,7 @@ def as_dataset(X: Any, y: Any, facts: dict[str, Any]) -> Dataset | None:
 
 @dataclass(frozen=True)
 class LabeledRows:
-    """Rows with a class each: `codes` are places in `names`, `positions` rows of the source."""
+    """Labeled rows: classes `names`, the class code of each row, and its position in the source."""
 
     dataset: Dataset
     names: list[str]

@@ -164,7 +164,7 @@ def _evaluated(
 
 
 def _tiles(errors: dict[str, ErrorCount], card: ModelCard) -> list[Block]:
-    """Return the errors on all kinds of rows, training rows last."""
+    """Return tiles with the errors on test and training rows, training rows last."""
     known = {name: each for name, each in errors.items() if each.error is not None}
     baseline = next((each.baseline for each in known.values() if each.baseline is not None), None)
     tiles = []
@@ -225,7 +225,7 @@ def reproduction_blocks(
     seconds: float | None,
     versions: dict[str, str] | None = None,
 ) -> list[Block]:
-    """Return the command, the model in Python, and the versions, by default those at work."""
+    """Return the command, the model in Python, and the versions, by default the installed ones."""
     import threadpoolctl
 
     from pegasos import __version__

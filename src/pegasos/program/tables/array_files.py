@@ -215,7 +215,7 @@ class ArrayFile(TableFile):
     def _check_bytes(self, what: str, taken: int) -> None:
         """Refuse what takes more than the limit."""
         if taken > self._limit:
-            most = f"{size(taken)}, and {size(self._limit)} are allowed"
+            most = f"{size(taken)}, more than the memory limit of {size(self._limit)}"
             raise BadData(f"{self._name}: {what} takes {most}.")
 
 

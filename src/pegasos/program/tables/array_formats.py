@@ -35,7 +35,7 @@ def open_npz(
             arrays[name] = _Member(source.name, name, archive, entry, options.allowed())
     if "indptr" in arrays:
         todo = "write it with sklearn.datasets.dump_svmlight_file"
-        raise BadData(f"{source.name} is a sparse matrix; {todo}.")
+        raise BadData(f"{source.name} is a sparse matrix, which is not read; {todo}.")
     return ArrayFile(source.name, "npz", arrays, options, archive.close)
 
 
@@ -58,7 +58,7 @@ class _Member:
             shape, _, dtype = read_header(stream)
             if dtype.hasobject or dtype.kind not in "biufSU":
                 what = f"the array {shown(self._name)} holds {plain(dtype)}, which is not read"
-                raise BadData(f"{self._file}: {what}: only numbers and words are.")
+                raise BadData(f"{self._file}: {what}: only numbers and text are.")
             needed = math.prod(shape) * dtype.itemsize
             stored = self._entry.file_size - stream.tell()
             if min(shape, default=0) < 0 or not dtype.itemsize or needed != stored:
@@ -80,7 +80,7 @@ class _Member:
     def values(self) -> Array:
         """The whole array: an archive can be read only from its beginning."""
         if (taken := self._entry.file_size) > self._limit:
-            most = f"{size(taken)}, and {size(self._limit)} are allowed"
+            most = f"{size(taken)}, more than the memory limit of {size(self._limit)}"
             raise BadData(f"{self._file}: {shown(self._name)} takes {most}; write it as HDF5.")
         with self._archive.open(self._entry) as stream:
             array: Array = npy_format.read_array(stream, allow_pickle=False)
@@ -138,6 +138,6 @@ def _arrays(name: str, group: Any, prefix: str, deeper: bool) -> Iterator[tuple[
             if item.is_virtual or item.external:
                 raise BadData(f"{name}: {plain(path)} has its values in other files.")
             if item.dtype.kind not in "biufS":
-                kinds = "only numbers and words of fixed length are read"
+                kinds = "only numbers and text of fixed length are read"
                 raise BadData(f"{name}: {plain(path)} is of type {item.dtype}; {kinds}.")
             yield path, _Hdf5Array(item)

@@ -133,7 +133,7 @@ class Progress:
             self.update(description=text, completed=self.count)
 
     def hear(self, gap: float, tol: float) -> None:
-        """Show a duality gap, as if it fell to its goal at a steady rate."""
+        """Show the progress of a duality gap towards its goal, on a logarithmic scale."""
         if 0.0 < tol < gap < math.inf:
             self.first = self.first or max(1.0, gap)
             share = max(0.0, 1.0 - math.log(gap / tol) / math.log(self.first / tol))

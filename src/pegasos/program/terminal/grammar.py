@@ -44,7 +44,7 @@ def parse_numbers(text: str, option: str) -> list[float]:
         raise _misuse(text, option, "lo:hi:count needs a count of at least 2")
     begin, end = math.log(low), math.log(high)
     if end - begin < 1e-9 * count:
-        raise _misuse(text, option, "lo and hi are too near to each other")
+        raise _misuse(text, option, "lo and hi are too close to each other")
     steps = (begin + (end - begin) * place / (count - 1) for place in range(1, int(count) - 1))
     return [low, *(float(f"{math.exp(step):.12g}") for step in steps), high]
 

@@ -104,7 +104,7 @@ class ExplicitKernel(KernelSource):
         self._rows, self.count = rows, rows.count
 
     def set_kernel(self, index: Array, constant: float, factor: float, dtype: Any) -> SetKernel:
-        """Compute all inner products."""
+        """Compute the kernel of the working set from all its inner products."""
         block = self._rows.X[index].astype(np.float64)
         with single_threaded_blas():  # the same bits for any number of threads
             products = block @ block.T
@@ -114,7 +114,7 @@ class ExplicitKernel(KernelSource):
         return SetKernel(K, places, gathered, read_only(K), places, places, constant, factor)
 
     def add(self, index: Array, changes: Array, scores: Array) -> None:
-        """Add X·(Σ changes x_i) to the scores."""
+        """Add changes·K[index] to the scores as X·(Σ changes x_i)."""
         X = self._rows.X
         vector = np.asarray(X[index].T.astype(np.float64) @ changes)
         for part in slices(self.count, ROWS_AT_ONCE):
@@ -137,7 +137,7 @@ class StoredKernel(KernelSource):
         return SetKernel(K, line, gathered, self._values, index, index, constant, factor)
 
     def add(self, index: Array, changes: Array, scores: Array) -> None:
-        """Add rows of the matrix, in tiles."""
+        """Add changes·K[index] to the scores, in tiles of the stored matrix."""
         _add_in_tiles(index, changes, self._values, scores)
 
 
@@ -179,7 +179,7 @@ class CachedKernel(KernelSource):
         self._buffers = Buffers()
 
     def set_kernel(self, index: Array, constant: float, factor: float, dtype: Any) -> SetKernel:
-        """Compute the set's columns of rows that are not cached: most will not be needed whole."""
+        """Compute kernel values within the set only, where rows are not cached."""
         slots = self._slot_of[index]
         K = self._buffers.take("set", (len(index), len(index)), dtype)
         missing = np.flatnonzero(slots < 0)
@@ -197,7 +197,7 @@ class CachedKernel(KernelSource):
         return SetKernel(K, line, gathered, values, slots, index, constant, factor)
 
     def add(self, index: Array, changes: Array, scores: Array) -> None:
-        """Add rows of K, computing those that are not cached."""
+        """Add changes·K[index] to the scores; compute rows of K that are not cached."""
         for start in range(0, len(index), self._capacity):
             part = slice(start, start + self._capacity)
             slots = self._find_or_compute(index[part])

@@ -56,7 +56,7 @@ UNSAMPLED_ROWS = 2000
 
 
 def computes_rows(problem: Problem) -> bool:
-    """Tell whether there are many rows and no kernel matrix yet: then no epochs come first."""
+    """Tell whether to skip epochs: there are many rows and no kernel matrix yet."""
     return problem.m > SMALL_MATRIX and problem.rows.computes_rows
 
 
@@ -127,7 +127,7 @@ class KernelWorkingSets:
 
     @cached_property
     def _spectrum(self) -> Spectrum | None:
-        """The spectrum of K; of many rows only if the rank is low."""
+        """Spectrum of K, or None for many rows unless the rank is low."""
         if self._problem.m <= FACTORED_ROWS:
             rows, members = self._problem.rows, self._problem.members
             index = np.arange(self._problem.m) if members is None else members
@@ -208,7 +208,7 @@ def predict_coefficients(
 
 
 def restrict_to_sample(target: Target, sample: Array) -> Target:
-    """Return the target on a sample with the same λ: the sum of all C_i stays what it was."""
+    """Return the target on a sample, with C scaled such that Σ C_i, and so λ, is unchanged."""
     bounds = target.bounds[sample]
     total = float(bounds.sum())
     factor = float(target.bounds.sum()) / total if total > 0.0 else 1.0

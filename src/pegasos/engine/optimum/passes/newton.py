@@ -102,7 +102,7 @@ class PassRequest:
 
     @property
     def point(self) -> Array:
-        """The new vector, at which everything is computed."""
+        """The vector after the step, at which sums are computed."""
         return np.asarray(self.vectors[0] + self.step * self.vectors[1])
 
 

@@ -70,7 +70,7 @@ def tune(job: TuneJob) -> TuneRecord:
 
 
 def _prepare(job: TuneJob, table: TrainingTable) -> Aim | None:
-    """Report what is notable about the rows of the search; return the aim of a threshold."""
+    """Print notes on the searched rows, and return the aim of --threshold, if given."""
     rows, _ = table.search_rows
     if len(rows) < table.training_rows:
         drawn = f"drawn over all files by --seed {job.running.seed}"
@@ -155,7 +155,7 @@ def _make_record(
 
 
 def _card_facts(record: TuneRecord, choice: Choice) -> dict[str, Any]:
-    """Return the facts on the chosen setting for the card of the saved model."""
+    """Return the entries on the chosen setting in the card of the saved model."""
     costs = () if choice.metric is None else choice.metric.costs
     names = ("metric", "positive", "figures", "honest", "seconds", "threshold")
     return {name: getattr(record, name) for name in names} | {
