@@ -84,7 +84,7 @@ class NotFinite(ValueError):  # noqa: N818 - it names the state of the scores
         reason = "the model is damaged"
         if self.far_away:
             reason = "the row is larger than any training row"
-        return f"{which} no finite score: {reason}. Check its numbers, or scale them as in training."
+        return f"{which} no finite score: {reason}. Check it, or scale it as in training."
 
 
 def gives_probabilities(estimator: Any) -> bool:

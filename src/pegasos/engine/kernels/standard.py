@@ -282,7 +282,7 @@ class CustomKernel(Kernel):
         return dataclasses.replace(self)
 
     def transform(self, values: NDArray[Any]) -> None:
-        """Leave the values of the function as they are."""
+        """Raise TypeError: a function is no map of inner products or distances."""
         raise TypeError(
             "a custom kernel is not a map of inner products or distances; call it with rows"
         )
