@@ -308,7 +308,7 @@ def test_tune_learns_a_kernel_through_landmarks(place: Path) -> None:
         and whole["landmarks"] == 500
         and whole["gap"] <= 1e-3
     )
-    assert "a kernel won: all rows are learned through 500 landmarks" in answer.err
+    assert "a kernel model was chosen: it is fitted to all rows with 500 landmarks" in answer.err
     model = pegasos.load("run/best.model")
     assert [name for name, _ in model.steps] == ["encode", "scale", "expand", "nystroem", "learner"]
     assert answer.json["errors"]["test"]["error"] < 0.2
@@ -349,7 +349,7 @@ def test_categories_that_exceed_memory_as_columns(place: Path) -> None:
     data = shards(frame)
     for memory, allowed in (("200kB", "200 kB"), ("3MB", "3 MB")):
         answer = fine("train", data, "--memory", memory, "-o", f"{memory}.model", "--json")
-        words = f"takes about 4.35 MB in memory, and {allowed} are allowed: it is learned in passes"
+        words = f"takes about 4.35 MB in memory, more than the limit of {allowed}: it is processed in passes"
         assert words in answer.err
     assert fine("describe", "shards", "--memory", "200kB", "--json").json["notes"] == []
     assert "passes" not in fine("train", "shards", "--memory", "5MB", "-o", "small.model").err

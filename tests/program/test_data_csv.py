@@ -330,7 +330,7 @@ MOSTLY = "a,y\n" + "".join(f"{i}.5,{i % 2}\n" for i in range(40))
         ("a,b,y\n", {}, "names of columns, but no rows"),
         ("\n \n\n", {}, "blank lines"),
         ("\ufeff\n", {"encoding": "utf-8"}, "blank lines"),
-        ("\u00a0\n", {}, "all is blank"),
+        ("\u00a0\n", {}, "the lines are blank"),
         ("a,b\n1,2,0\n3,4,1\n", {}, "line 1: 2 names of columns, and 3 fields in other lines"),
         ("", {}, "is empty"),
         (PLAIN * 1000, {"limit": 100}, "takes more than 100 bytes"),

@@ -234,7 +234,7 @@ def test_rows_from_far_away_predict_where_that_is_finite(
         assert np.isfinite(model.decision_function(far)).all()
         return
     with pytest.raises(
-        NotFinite, match="row 2 has no finite score: it is larger than any row in training"
+        NotFinite, match="row 2 has no finite score: the row is larger than any training row"
     ) as caught:
         model.decision_function(far)
     assert caught.value.rows.tolist() == [2] and caught.value.far_away

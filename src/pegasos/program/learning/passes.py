@@ -75,7 +75,7 @@ class TableInPasses(StreamedTable, TrainingTable):
         if why is not None:
             ways = "Give it more --memory, or some of its files by a pattern"
             raise BadData(f"{self.about}: {why}. {ways}.")
-        plan = "it is learned in passes over a file of prepared rows"
+        plan = "it is processed in passes over a file of prepared rows"
         if model is None:
             plan = (
                 "settings are compared on a sample of its rows, then the best one learns from all"
@@ -183,7 +183,7 @@ class TableInPasses(StreamedTable, TrainingTable):
         if not self._keeps_hashes:
             console.say(
                 "the model file keeps no hashes of so many rows: "
-                "`run` cannot tell training rows from others"
+                "`evaluate` cannot tell training rows from others"
             )
             return found
         hashes, test = (np.concatenate(each) for each in zip(*self._hashes, strict=True))
@@ -201,7 +201,7 @@ class TableInPasses(StreamedTable, TrainingTable):
                 with limited(choice.until):
                     return self._fit_choice(choice, setting, model)
             except Interrupted:
-                why = "time was up before all rows were learned"
+                why = "time was up before it was fitted to all rows"
         console.say(f"the model of the sample is kept: {why}")
         return self._keep_sample(choice, setting, why)
 
@@ -232,7 +232,7 @@ class TableInPasses(StreamedTable, TrainingTable):
         nystroem = self._landmarks(setting)
         if nystroem is not None:
             many = f"{nystroem.landmarks} landmarks (Nyström features)"
-            console.say(f"a kernel won: all rows are learned through {many}")
+            console.say(f"a kernel model was chosen: it is fitted to all rows with {many}")
         assert setting.lam is not None  # both models that learn in passes have one
         lam = setting.lam * len(sample) / self.training_rows
         given = option_values.grids(choice.learning, len(sample), self.classes)

@@ -84,7 +84,7 @@ class StreamedTable:
     def about(self) -> str:
         """The sizes of the table and the memory, in words."""
         needed, allowed = size(self.outline.bytes), size(self.budget)
-        return f"{self.name} takes about {needed} in memory, and {allowed} are allowed"
+        return f"{self.name} takes about {needed} in memory, more than the limit of {allowed}"
 
     def draw(self) -> Draw:
         """Return the draw of test rows; each pass begins a new one, which is equal."""

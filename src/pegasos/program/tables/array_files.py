@@ -185,7 +185,7 @@ class ArrayFile(TableFile):
         for array, count in zip(arrays, counts, strict=True):
             if (shape := self._shape(array)) != (count,):
                 what = f"{count} rows, but {shown(array)} of shape {shape}"
-                raise BadData(f"{self._name}: {what}; one value a row is needed.")
+                raise BadData(f"{self._name}: {what}; one value per row is needed.")
             values.append(simplest(self._array(array)))
         found = np.concatenate(values)
         return pl.Series(found.tolist() if found.dtype.kind == "U" else found)

@@ -118,7 +118,7 @@ class _Hdf5Array:
     def __getitem__(self, rows: slice) -> Any:
         stored = self._item.id.get_storage_size()
         if math.prod(self.shape) * self.dtype.itemsize > _SWELL * (stored + 2**16):
-            raise ValueError(f"an array of shape {self.shape} is not what is stored for it")
+            raise ValueError(f"an array of shape {self.shape} declares more than the file stores")
         return self._item[rows]
 
 

@@ -59,8 +59,8 @@ def find_roles(names: Sequence[str], options: ReadOptions, file: str, header: bo
             return None
         here = place(names, asked, option, file)
         if here in taken:
-            both = f"by {option} and by {taken[here]}; it can play one part"
-            raise BadData(f"{file}: column {shown(names[here])} is asked for {both}.")
+            both = f"by {option} and by {taken[here]}; it can have one role"
+            raise BadData(f"{file}: column {shown(names[here])} is named {both}.")
         taken[here] = option
         return here
 
@@ -81,7 +81,7 @@ def find_roles(names: Sequence[str], options: ReadOptions, file: str, header: bo
     features = [here for here in free if here != label]
     if not features:
         columns = f"{len(names)} in all, read as {listed(names)}"
-        raise BadData(f"{file} has no columns left as features: {columns}. Is its separator odd?")
+        raise BadData(f"{file} has no columns left as features: {columns}. Check its separator.")
     text, numbers = (
         frozenset(place(names, each, f"--{option}", file) for each in asked)
         for option, asked in (("text", options.text), ("number", options.number))

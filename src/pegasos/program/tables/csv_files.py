@@ -144,7 +144,7 @@ def find_layout(
     line = f"{file}, line {beginning.line}"
     separator, rows = _find_separator(beginning)
     if not rows:
-        raise BadData(f"{line}: all is blank.")
+        raise BadData(f"{line}: the lines are blank.")
     width, agreeing = _usual_width(rows[1:] or rows)
     if (most := max(width, len(rows[0]))) > MOST_COLUMNS:
         raise BadData(f"{file} has {most} columns; {TOO_WIDE}")
