@@ -349,7 +349,7 @@ def test_categories_that_exceed_memory_as_columns(place: Path) -> None:
     data = shards(frame)
     for memory, allowed in (("200kB", "200 kB"), ("3MB", "3 MB")):
         answer = fine("train", data, "--memory", memory, "-o", f"{memory}.model", "--json")
-        words = f"takes about 4.35 MB in memory, more than the limit of {allowed}: it is processed in passes"
+        words = f"takes about 4.35 MB in memory, more than the limit of {allowed}: it is processed"
         assert words in answer.err
     assert fine("describe", "shards", "--memory", "200kB", "--json").json["notes"] == []
     assert "passes" not in fine("train", "shards", "--memory", "5MB", "-o", "small.model").err

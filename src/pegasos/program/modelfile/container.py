@@ -72,7 +72,7 @@ def _check_file(path: str | os.PathLike[str], limit: int) -> None:
         if status.st_size > limit:
             raise BadModel(
                 f"the file has {status.st_size / 1e6:,.1f} MB, more than the limit of "
-                f"{limit / 1e6:,.1f} MB. If you trust the file and have the memory, raise the limit."
+                f"{limit / 1e6:,.1f} MB. If you trust the file, raise the limit."
             )
         beginning, stored = file.read(8 + len(_START)), file.read(len(_BLANK))
         if not beginning.startswith(_START, 8):
