@@ -262,7 +262,7 @@ def test_an_npz_beyond_memory_is_not_streamed(tmp_path: Path) -> None:
     np.savez_compressed(tmp_path / "rows.npz", X=np.zeros((10_000, 20)), y=np.arange(10_000) % 2)
     columns, options = [Column(f"x{j + 1}") for j in range(20)], ReadOptions(limit=10**6)
     with pytest.raises(
-        BadData, match=r"'X' takes 1.6 MB, more than the memory limit of 1 MB; write it as HDF5"
+        BadData, match=r"'X' takes 1.6 MB, more than the memory limit of 1 MB; write it as Parquet"
     ):
         list(stream(tmp_path / "rows.npz", columns, options))
 

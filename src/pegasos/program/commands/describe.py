@@ -45,8 +45,9 @@ def command(
       pegasos describe my.csv --figures about_my
       pegasos describe 'flights/*.parquet' --memory 2GB
 
-    A table (CSV, Parquet) that does not fit into --memory is described in one pass: counts, means,
-    standard deviations and ranges are exact; estimates from a sample of the rows are marked.
+    A table (CSV, Parquet, svmlight) that does not fit into --memory is described in one pass:
+    counts, means, standard deviations and ranges are exact; estimates from a sample of the rows
+    are marked.
     """
     from pegasos.program.datasets import load_or_outline, with_labels_or_without
     from pegasos.program.learning.streamed import StreamedTable

@@ -26,7 +26,7 @@ PUBLISHED = ("binary_ladder", "binary_models", "usps_gaussian", "usps_iterations
 def command(
     name: Annotated[str, typer.Argument(metavar="FILE.py|new", help="A study's file, or new.")],
     file: Annotated[
-        str | None, typer.Argument(metavar="[FILE.py]", help="With new: the file to write.")
+        str | None, typer.Argument(metavar="FILE.py", help="With new: the file to write.")
     ] = None,
     data: Annotated[
         str | None, option("DATA", "With new: the data of the study.", "--data")

@@ -44,10 +44,10 @@ def command(
       pegasos train 'flights/*.parquet' --memory 2GB
       pegasos train 'flights/*.parquet' --cluster tcp://scheduler:8786
 
-    Errors are shown for training and test rows. A table (CSV, Parquet, svmlight) that does not fit
-    into --memory is for sdca and sdca-logistic, without a kernel or with --landmarks. They are
-    trained in passes over a temporary file of prepared rows. With --cluster or --workers, Dask
-    workers train these models; they need access to the folder of that file (TMPDIR).
+    Errors are shown for training and test rows. From a table (CSV, Parquet, svmlight) that does not
+    fit into --memory, sdca and sdca-logistic learn in passes over temporary files of prepared rows,
+    without a kernel or with --landmarks. With --cluster or --workers, Dask workers train these
+    models; they need access to the folder of these files (TMPDIR).
     """
     from pegasos.learners.catalogue import make_learner
     from pegasos.nystroem import Nystroem

@@ -81,7 +81,7 @@ class _Member:
         """The whole array: an archive can be read only from its beginning."""
         if (taken := self._entry.file_size) > self._limit:
             most = f"{size(taken)}, more than the memory limit of {size(self._limit)}"
-            raise BadData(f"{self._file}: {shown(self._name)} takes {most}; write it as HDF5.")
+            raise BadData(f"{self._file}: {shown(self._name)} takes {most}; write it as Parquet.")
         with self._archive.open(self._entry) as stream:
             array: Array = npy_format.read_array(stream, allow_pickle=False)
         if array.dtype.kind == "U":  # refuse what is not Unicode

@@ -152,7 +152,7 @@ class ReadingOptions:
     number: list[str] = choice(
         "COLUMN", "Keep a likely ID or a date column as numbers; repeatable.", several=True
     )
-    pool: bool = flag("Use all rows alike, without the file's own test group.")
+    pool: bool = flag("Ignore the file's own test group: use all rows alike.")
     strict: bool = flag("Refuse missing values, missing labels and text columns.")
     encoding: str | None = choice("NAME", "Encoding of a text file. Default: UTF-8.")
     format: str | None = choice(

@@ -42,9 +42,9 @@ def command(
     Test rows (--test-size, or the file's own test group) take no part in the choice. After the
     test error is measured, the chosen model is refitted on all rows and saved.
 
-    By default linear, Gaussian and cubic models are compared over C and the variance on 2,000
-    rows; the best ones and their neighbors are then compared on all rows, at most 20,000. A grid
-    given by --kernel, --C and similar options is evaluated completely on all rows.
+    By default linear, Gaussian and cubic models are compared over C and the variance on up to 2,000
+    rows; the best ones and their neighbors are then compared on up to 20,000 rows. A grid given by
+    --kernel, --C and similar options is evaluated completely on all rows.
 
     DIR contains best.model, results.csv with all settings, and the page report.html. The same
     command resumes an interrupted run; --force replaces a finished one, and settings that were
