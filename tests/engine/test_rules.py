@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reference
-from pegasos.engine.walk.losses import LOSSES, REGULARIZED, Loss, dual_step, sigmoid, softplus
+from pegasos.engine.walk.losses import LOSSES, Loss, dual_step, sigmoid, softplus
 from pegasos.engine.walk.rules import PEGASOS, PERCEPTRON, SDCA, Rule, change, drawn_loss
 from pegasos.learners import catalogue
 
 HINGE, LOGISTIC, MISTAKE = (LOSSES[name].code for name in ("hinge", "logistic", "perceptron"))
 #: Every rule with every loss that a learner gives it.
 METHODS = [(PERCEPTRON, LOSSES["perceptron"])] + [
-    (rule, LOSSES[name]) for rule in (PEGASOS, SDCA) for name in REGULARIZED
+    (rule, LOSSES[name]) for rule in (PEGASOS, SDCA) for name in catalogue.SDCA.losses
 ]
 
 SCORES = st.floats(-1e4, 1e4) | st.floats(-3, 3) | st.sampled_from([0.0, 1.0, -1.0])
