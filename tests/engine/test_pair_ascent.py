@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,20 +21,22 @@ LAMS = np.array([1e-1, 1e-4])
 PAIRS = [np.flatnonzero(absent != CODES) for absent in (2, 1, 0)]
 
 
-def make_solver(index: Any, kernel: Any) -> DualAscent:
+def make_solver(index: Any, kernel: Any, state: Any = None) -> DualAscent:
     """Return a solver that separates the larger class of these rows from the other one."""
     learner = SDCA(kernel=kernel, fit_intercept=False, random_state=0)
     codes = (CODES[index] == CODES[index].max()).astype(np.int64)
     task = open_task(learner, X[index], codes, np.ones(len(index)), 2)
     (solver,) = learner._make_solvers(task, LAMS, [1000], 0)
     assert isinstance(solver, DualAscent)
+    if state is not None:
+        solver.resume(state)
     return solver
 
 
 def all_pairs(kernel: Any, last: int | None = None, saves: bool = False) -> PairAscent:
     learner = SDCA(kernel=kernel, fit_intercept=False)
     rows = open_task(learner, X, CODES, np.ones(90), 3).rows
-    pairs = [Pair(index, lambda index=index: make_solver(index, kernel)) for index in PAIRS]
+    pairs = [Pair(index, partial(make_solver, index, kernel)) for index in PAIRS]
     return PairAscent(pairs, rows, last, saves)
 
 

@@ -466,7 +466,9 @@ def test_a_method_that_does_not_fit_the_memory_is_not_chosen() -> None:
 @LOSSES
 def test_no_convergence_is_said_with_advice(loss: str) -> None:
     X, y = data(3, 60, 3, 0)
-    fact = r"SDCA ended after 2 epochs with a relative gap of .* \(tol=1e-08\) in 3 of 3 columns. "
+    fact = (
+        r"SDCA ended after 2 epochs with a relative gap of .* \(tol=1e-08\) in 3 of 3 predictors. "
+    )
     message = fact + "Scale the features, raise max_epochs"
     with pytest.warns(ConvergenceWarning, match=message) as caught:
         SDCA(loss, 1e-3, tol=1e-8, max_epochs=2, finish=False, random_state=0).fit(X, y)

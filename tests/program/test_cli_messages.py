@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 from command_line import call, fine, messy, numbers, written
-from pegasos.learners.parameters import CellsNotConverged, NotConverged
+from pegasos.learners.parameters import NotConverged
 from pegasos.program import app, datasets
 from pegasos.program.terminal import console, failures
 from pegasos.search.sweep import OutOfTime
@@ -102,12 +102,8 @@ def test_an_unexpected_error_is_one_line_and_debug_shows_all(folder, monkeypatch
     ("warning", "words"),
     [
         (
-            NotConverged("SDCA", 7, 0.5, 0.1, 2, 3, False),
-            "gap of 0.5 (--tol 0.1) for 2 of 3 predictors. Raise --epochs",
-        ),
-        (
-            CellsNotConverged(3, 9),
-            "3 of 9 cells did not reach their tolerance in some fold (see gap in results.csv): raise --epo",
+            NotConverged("3 of 9 cells did not reach their tolerance.", "Raise max_epochs", True),
+            "3 of 9 cells did not reach their tolerance. Raise --epochs or --lam, scale",
         ),
         (UserWarning("max_epochs is a word of the data"), "max_epochs is a word of the data"),
     ],

@@ -9,9 +9,9 @@ try:
 except ImportError as error:
     raise ImportError("pegasos.dask needs Dask: pip install '.[dask]' in a clone") from error
 
+from pegasos.cluster_tasks import ClusterLost
 from pegasos.dask.nystroem import DaskNystroem
 from pegasos.dask.sdca import DaskSDCA
 from pegasos.dask.sweep import DaskSweepCV
-from pegasos.learners.cluster_tasks import ClusterLost
 
 __all__ = ["ClusterLost", "DaskNystroem", "DaskSDCA", "DaskSweepCV"]

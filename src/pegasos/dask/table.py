@@ -13,12 +13,13 @@ import numpy as np
 from distributed import Client, Future, get_client
 from sklearn.utils.multiclass import check_classification_targets
 
+from pegasos.cluster_tasks import guarded, some_done
 from pegasos.dask import blocks, inputs
 from pegasos.dask.blocks import Counted, Described
 from pegasos.engine.rows.blocks import Part
 from pegasos.engine.rows.plan import Plan, budget_bytes
+from pegasos.engine.runtime.interruption import check_interruption
 from pegasos.engine.runtime.memory import parse_bytes
-from pegasos.learners.cluster_tasks import guarded, results_of
 
 Array = np.ndarray[Any, Any]
 
@@ -187,11 +188,23 @@ def _room(client: Client) -> int:
 
 
 def results(client: Client, lazy: list[Any]) -> list[Any]:
-    """Compute lazy objects; the tasks are cancelled if this is interrupted."""
+    """Compute lazy objects; the tasks are cancelled if this is interrupted.
+
+    Each result is fetched once it is done, and released on its worker: few are there at a time.
+    """
     futures: list[Future] = []
+    found: dict[Any, Any] = {}
     with guarded(client, futures):
         futures += client.compute(lazy)
-        return results_of(client, futures)
+        waiting = list(futures)
+        while waiting:
+            check_interruption()
+            done = some_done(client, waiting)
+            waiting = [future for future in waiting if future not in done]
+            for future, result in zip(done, client.gather(list(done)), strict=True):
+                found[future.key] = result
+                future.release()  # an abandoned wait may keep references for long
+        return [found[future.key] for future in futures]
 
 
 def current_client(client: Any) -> Client:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pegasos.engine.kernels.base import Kernel
 from pegasos.engine.kernels.distances import Pairs, fill_matrix, largest_square, squared_norms
 from pegasos.engine.rows.features import MappedRows
+from pegasos.engine.runtime.interruption import deadline
 from pegasos.engine.walk.losses import PROBABILISTIC
 from pegasos.learners.calibration import Calibration
 from pegasos.learners.catalogue import ONE_VS_ONE, ONE_VS_REST, Declaration
@@ -30,6 +31,7 @@ from pegasos.learners.task import (
     fingerprint,
     is_precomputed,
     open_task,
+    positive,
 )
 
 try:
@@ -66,16 +68,9 @@ _SCORED_AT_ONCE = 1 << 22
 class NotFinite(ValueError):  # noqa: N818 - it names the state of the scores
     """Scores of some rows are not finite, although the rows are."""
 
-    #: Positions of these rows, and the squared length of the first of them.
+    #: Positions of these rows, and whether the first of them is longer than any training row.
     rows: Array
-    square: float
-    #: Largest squared length of a training row, if it is known.
-    reach: float | None
-
-    @property
-    def far_away(self) -> bool:
-        """Whether the row is longer than any training row."""
-        return self.reach is None or not self.square <= 1.001 * self.reach
+    far_away: bool
 
     def __str__(self) -> str:
         which = f"row {self.rows[0]} has"
@@ -105,6 +100,8 @@ class OneVsAllClassifier(CallbackSupportMixin, ClassifierMixin, SharedParameters
     """
 
     declaration: ClassVar[Declaration]
+    #: Seconds after which a fit returns its present predictors, for learners that have it.
+    max_time: float | None = None
     #: "one-vs-one" for learners that have it: then each pair of classes has a predictor.
     multiclass: str = ONE_VS_REST
     #: Map from scores to probabilities, and score above which a row belongs to the second of two
@@ -161,9 +158,6 @@ class OneVsAllClassifier(CallbackSupportMixin, ClassifierMixin, SharedParameters
         """Return where a fit to m rows ends at the latest, in the declared unit."""
         return self._stop[1]
 
-    def _time_limit(self) -> AbstractContextManager[None]:
-        return nullcontext()
-
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the classifier.
@@ -182,7 +176,8 @@ class OneVsAllClassifier(CallbackSupportMixin, ClassifierMixin, SharedParameters
         self
             The fitted classifier.
         """
-        with self._time_limit(), reporting(self, X, y):
+        seconds = math.inf if self.max_time is None else positive("max_time", self.max_time)
+        with deadline(seconds), reporting(self, X, y):
             task = self._open(X, y, sample_weight)
             saved = self._saved if self._goes_on else None
             if saved is None:
@@ -385,7 +380,7 @@ class OneVsAllClassifier(CallbackSupportMixin, ClassifierMixin, SharedParameters
         row = np.asarray(X[rows[:1]]) if isinstance(X, MappedRows) else X[rows[:1]]
         precomputed = hasattr(self, "kernel_") and self.kernel_ == PRECOMPUTED
         square = np.abs(row).max() if precomputed else squared_norms(row)[0]
-        raise NotFinite(rows, float(square), self._reach)
+        raise NotFinite(rows, self._reach is None or not square <= 1.001 * self._reach)
 
     def _products(self, X: Any, vectors: Array) -> Array:
         """Return X·vectorsᵀ for explicit features, K(X, support vectors)·vectorsᵀ for a kernel."""

@@ -148,50 +148,13 @@ def warn_user(warning: Warning) -> None:
 
 @dataclass(eq=False)
 class NotConverged(ConvergenceWarning):
-    """A fit ended with a `gap` above its `tolerance` in `late` of `columns` columns."""
+    """A fit, or some cells of a search, did not reach the tolerance; with advice for Python."""
 
-    learner: str
-    epochs: int
-    gap: float
-    tolerance: float
-    late: int
-    columns: int
-    #: Whether the rows were float32.
-    single: bool
-    #: Whether all methods were allowed, so that rounding is the limit.
-    finished: bool = False
-    #: The time limit that stopped the fit, if one did.
-    seconds: float | None = None
-
-    @property
-    def fact(self) -> str:
-        """The event in one clause."""
-        epochs = "1 epoch" if self.epochs == 1 else f"{self.epochs} epochs"
-        return f"{self.learner} ended after {epochs} with a relative gap of {self.gap:.2g}"
+    fact: str
+    advice: str
+    #: Whether float64 instead of float32 would help.
+    single: bool = False
 
     def __str__(self) -> str:
-        where = f"{self.fact} (tol={self.tolerance:g}) in {self.late} of {self.columns} columns."
-        if self.seconds is not None:
-            return f"{where} It was stopped after max_time={self.seconds:g} seconds."
-        remedy = "Scale the features, raise max_epochs, lam or tol, or leave finish=True"
-        if self.finished:
-            remedy = "Rounding prevents further progress: scale the features, raise lam or tol"
-        single = ", or use float64 (float32 cannot show gaps below about 1e-5)"
-        return f"{where} {remedy}{single if self.single else ''}."
-
-
-@dataclass(eq=False)
-class CellsNotConverged(ConvergenceWarning):
-    """In a search, `late` of `cells` cells did not reach their tolerance."""
-
-    late: int
-    cells: int
-
-    @property
-    def fact(self) -> str:
-        """The event in one clause."""
-        return f"{self.late} of {self.cells} cells did not reach their tolerance in some fold"
-
-    def __str__(self) -> str:
-        remedy = "scale the features, raise lam or tol, or leave finish=True"
-        return f"{self.fact} (see cv_results_['mean_gap']): {remedy}."
+        precision = ", or use float64 (float32 cannot show gaps below about 1e-5)"
+        return f"{self.fact} {self.advice}{precision if self.single else ''}."

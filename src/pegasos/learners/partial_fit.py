@@ -51,17 +51,7 @@ class PartialFitClassifier(OneVsAllClassifier):
         self
             The fitted classifier.
         """
-        first = self._saved is None
-        task = self._open_part(X, y, classes, sample_weight, first)
-        reaches = [] if first else [self._reach]
-        self._learn_part(task, None if first else self._saved)
-        self._mark = _PARTS
-        reaches.append(self._reach)
-        # The longest row so far, if the lengths of all of them are known.
-        self._reach = None if None in reaches else max(each for each in reaches if each is not None)
-        return self
-
-    def _open_part(self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool) -> Task:
+        first, before = self._saved is None, self._reach
         self._check_parameters()
         X, y = validate_data(self, X, y, **ROWS, reset=first)
         if first:
@@ -74,7 +64,12 @@ class PartialFitClassifier(OneVsAllClassifier):
         if isinstance(self.class_weight, str):
             raise ValueError("partial_fit needs class_weight as {class: weight}, not 'balanced'.")
         weights = combined_weights(sample_weight, self.class_weight, self.classes_, codes, X)
-        return open_task(self, X, codes, weights, len(self.classes_))
+        self._learn_part(open_task(self, X, codes, weights, len(self.classes_)), self._saved)
+        self._mark = _PARTS
+        if not first:  # the longest row so far, if the lengths of all of them are known
+            known = [each for each in (before, self._reach) if each is not None]
+            self._reach = max(known) if len(known) == 2 else None
+        return self
 
 
 def resume(walk: Walk, saved: dict[str, Any]) -> None:

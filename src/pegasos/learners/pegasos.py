@@ -159,20 +159,17 @@ class Pegasos(PartialFitClassifier, RegularizedClassifier):
         stops = check_stops(self.checkpoints, start, end, "steps")
         walks = self._walks(task, np.array([self.lam_]), self._seed, end)
         if saved is not None:
-            self._continue(walks, saved)
+            if not isinstance(self.average, bool | np.bool_):
+                raise ValueError(
+                    "warm_start needs average=True or False: a fraction needs a known last step."
+                )
+            if len(saved) != len(walks):
+                raise ValueError(
+                    "warm_start needs the `draws` of the last fit; use warm_start=False for others."
+                )
+            for walk, state in zip(walks, saved, strict=True):
+                resume(walk, state)
         self._run(task, walks, end, stops, self.average)
-
-    def _continue(self, walks: list[Walk], saved: Any) -> None:
-        if not isinstance(self.average, bool | np.bool_):
-            raise ValueError(
-                "warm_start needs average=True or False: a fraction needs a known last step."
-            )
-        if len(saved) != len(walks):
-            raise ValueError(
-                "warm_start needs the `draws` of the last fit; use warm_start=False for others."
-            )
-        for walk, state in zip(walks, saved, strict=True):
-            resume(walk, state)
 
     def _learn_part(self, task: Task, saved: Any) -> None:
         if self.C is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from pegasos.engine.optimum.problem import (
     empty_history,
     summarize_histories,
 )
-from pegasos.engine.runtime.interruption import deadline, deadline_reached
+from pegasos.engine.runtime.interruption import deadline_reached
 from pegasos.learners.catalogue import ONE_VS_ONE, ONE_VS_REST
 from pegasos.learners.catalogue import SDCA as DECLARED
 from pegasos.learners.one_vs_one import on_own_rows, split_pairs
@@ -137,27 +136,29 @@ class SDCA(RegularizedClassifier):
         if self.checkpoints is not None:
             raise ValueError("checkpoints are not available with fit_intercept='free'.")
 
-    def _time_limit(self) -> AbstractContextManager[None]:
-        if self.max_time is None:
-            return nullcontext()
-        return deadline(positive("max_time", self.max_time))
-
     def _solver(
-        self, task: Task, lams: Array, seed: int, certified: bool
+        self, task: Task, lams: Array, seed: int, certified: bool, saved: Any = None
     ) -> DualAscent | PairAscent:
+        """Return the solver of all predictors, from the saved state of the last fit if given."""
         from pegasos.engine.optimum.pair_ascent import Pair, PairAscent
 
         if not self.has_pairs(task.columns):
-            return self._ascent(task, lams, seed, certified)
+            return self._ascent(task, lams, seed, certified, saved)
 
-        def start(part: Task, own: Array) -> DualAscent:
-            return self._ascent(on_own_rows(part, self._loss.linear_dual), own, seed, certified)
+        def start(part: Task, own: Array, state: Any = None) -> DualAscent:
+            part = on_own_rows(part, self._loss.linear_dual)
+            return self._ascent(part, own, seed, certified, state)
 
         parts: Any = split_pairs(task, lams)
         pairs = [Pair(part.members, partial(start, part, own)) for part, own in parts]
-        return PairAscent(pairs, task.rows, saves=self.warm_start)
+        solver = PairAscent(pairs, task.rows, saves=self.warm_start)
+        if saved is not None:
+            solver.resume(saved)
+        return solver
 
-    def _ascent(self, task: Task, lams: Array, seed: int, certified: bool) -> DualAscent:
+    def _ascent(
+        self, task: Task, lams: Array, seed: int, certified: bool, saved: Any
+    ) -> DualAscent:
         from pegasos.engine.optimum.choice import ExactSolver
         from pegasos.engine.optimum.dual_ascent import DualAscent
         from pegasos.engine.optimum.problem import Problem
@@ -169,26 +170,25 @@ class SDCA(RegularizedClassifier):
         weights, codes = task.training(task.weights), task.training(task.codes)
         draws = Draws(self.sampling, task.m, seed)
         walk = task.walk(method, draws, 1.0 / (lams * weights.sum()), task.weights)
-        if not certified:  # without a gap no predictor stops early or changes its method
-            return DualAscent(walk, lams, weights, codes, -np.inf)
-        exact = None
-        if self.finish:
+        # Without a gap no predictor stops early or changes its method.
+        exact, tol = None, float(self.tol) if certified else -np.inf
+        if certified and self.finish:
             memory = max(0, task.plan.budget - task.plan.bytes)
-            given = (intercept_of(self), float(self.tol), task.members, memory)
+            given = (intercept_of(self), tol, task.members, memory)
             exact = ExactSolver(Problem(task.rows, method.loss, *given), task.warm_path)
-        return DualAscent(walk, lams, weights, codes, float(self.tol), exact)
+        solver = DualAscent(walk, lams, weights, codes, tol, exact)
+        if saved is not None:
+            solver.resume(_inside_box(saved, task, lams))
+        return solver
 
     def _make_solvers(self, task: Task, lams: Array, stops: list[int], seed: int) -> list[Solver]:
-        solver = self._solver(task, lams, seed, has_certificate(task.kernel, task.X))
-        if self.has_pairs(task.columns):
-            solver.last = stops[-1]  # type: ignore[union-attr]
+        solver: Any = self._solver(task, lams, seed, has_certificate(task.kernel, task.X))
+        solver.last = stops[-1]
         return [solver]
 
     def _learn(self, task: Task, saved: Any) -> None:
         certified, lams = has_certificate(task.kernel, task.X), np.array([self.lam_])
-        solver: Any = self._solver(task, lams, self._seed, certified)
-        if saved is not None:
-            solver.resume(self._inside_boxes(saved, task, lams))
+        solver: Any = self._solver(task, lams, self._seed, certified, saved)
         last = solver.epoch + self.max_epochs
         stops, stages = check_stops(self.checkpoints, solver.epoch, last, "epochs"), []
         solver.last, solver.untouched_until = last, max(stops, default=0)
@@ -228,28 +228,20 @@ class SDCA(RegularizedClassifier):
         course = summarize_histories(self._courses, state.primal, state.dual)
         self.objective_curve_ = course if certified else empty_history()
 
-    def _inside_boxes(self, saved: Any, task: Task, lam: Array) -> Any:
-        """Return the state of the last fit, clipped to the bounds of the current λ and weights."""
-        if not self.has_pairs(task.columns):
-            return self._inside_box(saved, task, lam)
-        pairs, hinge = split_pairs(task, lam), self._loss.linear_dual
-        return [
-            self._inside_box(state, on_own_rows(part, hinge), own)
-            for state, (part, own) in zip(saved, pairs, strict=True)
-        ]
 
-    def _inside_box(self, saved: dict[str, Any], task: Task, lam: Array) -> dict[str, Any]:
-        labels = column_labels(task.codes, task.columns)
-        a = labels * saved["coefficients"]
-        bounds = task.weights / (lam[:, None] * task.training(task.weights).sum())
-        inside = np.clip(a, 0.0, bounds)
-        saved = {**saved, "frozen": np.zeros(len(task.columns), dtype=bool)}
-        if not np.array_equal(inside, a):
-            coefficients = (labels * inside).astype(task.X.dtype)
-            saved["coefficients"] = coefficients
-            saved["vectors"] = coefficients if task.rows.dual else np.asarray(coefficients @ task.X)
-            saved["bias"] = task.constant * coefficients.sum(axis=1, dtype=np.float64)
-        return saved
+def _inside_box(saved: dict[str, Any], task: Task, lam: Array) -> dict[str, Any]:
+    """Return the state of the last fit, clipped to the bounds of the current λ and weights."""
+    labels = column_labels(task.codes, task.columns)
+    a = labels * saved["coefficients"]
+    bounds = task.weights / (lam[:, None] * task.training(task.weights).sum())
+    inside = np.clip(a, 0.0, bounds)
+    saved = {**saved, "frozen": np.zeros(len(task.columns), dtype=bool)}
+    if not np.array_equal(inside, a):
+        coefficients = (labels * inside).astype(task.X.dtype)
+        saved["coefficients"] = coefficients
+        saved["vectors"] = coefficients if task.rows.dual else np.asarray(coefficients @ task.X)
+        saved["bias"] = task.constant * coefficients.sum(axis=1, dtype=np.float64)
+    return saved
 
 
 def warn_if_late(learner: SDCA, single: bool, finished: bool) -> None:
@@ -258,10 +250,18 @@ def warn_if_late(learner: SDCA, single: bool, finished: bool) -> None:
     if learner.gap_ <= learner.tol or (stopped and learner.max_time is None):
         return
     relative = Certificate(learner.objective_, learner.dual_objective_).relative
-    late, columns = int((np.abs(relative) > learner.tol).sum()), len(relative)
-    reached = (learner.n_iter_, learner.gap_, learner.tol, late, columns)
-    seconds = learner.max_time if stopped else None
-    warn_user(NotConverged(type(learner).__name__, *reached, single, finished, seconds))
+    late = int((np.abs(relative) > learner.tol).sum())
+    epochs = "1 epoch" if learner.n_iter_ == 1 else f"{learner.n_iter_} epochs"
+    fact = (
+        f"{type(learner).__name__} ended after {epochs} with a relative gap of {learner.gap_:.2g} "
+        f"(tol={learner.tol:g}) in {late} of {len(relative)} predictors."
+    )
+    advice = "Scale the features, raise max_epochs, lam or tol, or leave finish=True"
+    if finished:
+        advice = "Rounding prevents further progress: scale the features, raise lam or tol"
+    if stopped:
+        advice = f"It was stopped after max_time={learner.max_time:g} seconds"
+    warn_user(NotConverged(fact, advice, single and not stopped))
 
 
 def _methods(solver: DualAscent | PairAscent) -> str:

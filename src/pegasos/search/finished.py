@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.validation import check_is_fitted
 
-from pegasos.learners.parameters import CellsNotConverged, Connected, warn_user
+from pegasos.learners.parameters import Connected, NotConverged, warn_user
 from pegasos.metrics import LABELS, PROBABILITIES, Answers, Metric, answers, as_metric, measure_of
 from pegasos.search.anatomy import anatomy
 from pegasos.search.decisions import (
@@ -68,7 +68,9 @@ class CellSearch(Connected, GridSearchCV):
                     warn_user(SweepWarning(advice))
         tolerances = np.array([getattr(cell.learner, "tol", np.inf) for cell in cells])
         if late := int((gaps > tolerances[:, None]).any(axis=1).sum()):
-            warn_user(CellsNotConverged(late, len(cells)))
+            fact = f"{late} of {len(cells)} cells did not reach their tolerance in some fold."
+            remedy = "scale the features, raise lam or tol, or leave finish=True"
+            warn_user(NotConverged(fact, f"See cv_results_['mean_gap']; {remedy}"))
 
     def _best_index(self, metric: Any) -> int:
         return int(self._select_best_index(self.refit, metric, self.cv_results_))

@@ -138,7 +138,7 @@ class Schedule:
         `on_done` is called here, for each unit when its task ends. Ctrl-C, an error and the end of
         time cancel tasks that have not begun.
         """
-        from pegasos.learners.cluster_tasks import guarded, some_done
+        from pegasos.cluster_tasks import guarded, some_done
 
         if not units:
             return True

@@ -18,10 +18,13 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Pair:
-    """Row numbers of a pair of classes, and a function that makes its solver."""
+    """Row numbers of a pair of classes, and a function that makes its solver.
+
+    The function takes the state that an earlier solver has saved, if there is one.
+    """
 
     index: Array
-    make: Callable[[], DualAscent]
+    make: Callable[..., DualAscent]
 
 
 class PairResult:
@@ -68,8 +71,7 @@ class PairAscent(Solver):
 
     def resume(self, saved: Sequence[dict[str, Any]]) -> None:
         """Continue from what `save` returned."""
-        for number, state in enumerate(saved):
-            self._solver(number).resume(state)
+        self._live = {k: self._pairs[k].make(state) for k, state in enumerate(saved)}
 
     def advance(self, stop: int) -> None:
         """Advance all pairs to this number of epochs."""

@@ -32,7 +32,7 @@ def cluster_of(options: ClusterOptions) -> Iterator[Any]:
         raise UsageError(
             "give --cluster (one that is running) or --workers (some for this command), not both."
         )
-    from pegasos.learners.cluster_tasks import guarded
+    from pegasos.cluster_tasks import guarded
 
     with _client(options) as client, guarded(client, []):
         workers = len(client.nthreads())

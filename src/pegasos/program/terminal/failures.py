@@ -113,21 +113,18 @@ def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 def in_options(problem: Exception) -> str:
     """Return the message of a library error or warning, with command-line options as advice."""
     # Heavy modules, which are loaded already if they raised or warned.
-    from pegasos.learners.parameters import CellsNotConverged, NotConverged
+    from pegasos.learners.parameters import NotConverged
     from pegasos.search.decisions import ScaleWarning
     from pegasos.search.sweep import OutOfTime
 
     if isinstance(problem, NotConverged):
         precision = ", or give the data as float64" if problem.single else ""
         return (
-            f"{problem.fact} (--tol {problem.tolerance:g}) for {problem.late} of "
-            f"{problem.columns} predictors. Raise --epochs or --lam, scale the features, or "
-            f"accept a larger --tol{precision}."
+            f"{problem.fact} Raise --epochs or --lam, scale the features, or accept a larger "
+            f"--tol{precision}."
         )
     if isinstance(problem, ScaleWarning):
         return f"{problem.fact}; try -m sdca-logistic, or --class-weight balanced."
-    if isinstance(problem, CellsNotConverged):
-        return f"{problem.fact} (see gap in results.csv): raise --epochs or --tol."
     if isinstance(problem, OutOfTime):
         return (
             f"no setting was complete after {problem.seconds:g} seconds: raise --max-time, or try "

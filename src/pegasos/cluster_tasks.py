@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from distributed import Client, Future, KilledWorker, wait
 from distributed.client import ClosedClientError, FutureCancelledError
 from distributed.comm.core import CommClosedError
-
-from pegasos.engine.runtime.interruption import check_interruption
 
 #: Seconds between two checks whether a stop was requested.
 CHECK_SECONDS = 0.25
@@ -24,24 +21,7 @@ class ClusterLost(ConnectionError):  # noqa: N818 - it describes an event
     """The scheduler, or too many workers, went away in the middle of a fit."""
 
 
-def results_of(client: Client, futures: list[Future]) -> list[Any]:
-    """Return the results of futures: each is fetched once it is done, and released on its worker.
-
-    So workers hold few large results.
-    """
-    found: dict[Any, Any] = {}
-    waiting = list(futures)
-    while waiting:
-        check_interruption()
-        done = some_done(client, waiting, CHECK_SECONDS)
-        waiting = [future for future in waiting if future not in done]
-        for future, result in zip(done, client.gather(list(done)), strict=True):
-            found[future.key] = result
-            future.release()  # an abandoned wait may keep references for long
-    return [found[future.key] for future in futures]
-
-
-def some_done(client: Client, futures: list[Future], seconds: float) -> set[Future]:
+def some_done(client: Client, futures: list[Future], seconds: float = CHECK_SECONDS) -> set[Future]:
     """Return finished futures as soon as there is one, or none after some time."""
     seconds = min(seconds, CHECK_SECONDS)
     try:
