@@ -179,7 +179,7 @@ def make_learner(model: str, settings: Mapping[str, Any]) -> Any:
 
 
 def model_of(learner: Any) -> Model:
-    """Return the model that a learner is."""
+    """Return the declared model of a learner."""
     models: tuple[Model, ...] = learner.declaration.models
     loss = getattr(learner, "loss", None)
     loss = LOSS_ALIASES.get(loss, loss) if isinstance(loss, str) else loss

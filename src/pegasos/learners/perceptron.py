@@ -108,7 +108,7 @@ class Perceptron(PartialFitClassifier):
         return [self._solver(task, seed, None)]
 
     def _solver(self, task: Task, seed: int | None, saved: Any) -> PerceptronSolver:
-        """Return the solver of all rows, or without a seed of a part of them, in their order."""
+        """Return a solver of all rows; without a seed, of rows in their order (`partial_fit`)."""
         from pegasos.engine.walk.solvers import PerceptronSolver
 
         loss, switches = LOSSES["perceptron"], {"averaging": bool(self.average), "tracking": True}

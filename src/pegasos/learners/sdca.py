@@ -245,7 +245,7 @@ def _inside_box(saved: dict[str, Any], task: Task, lam: Array) -> dict[str, Any]
 
 
 def warn_if_late(learner: SDCA, single: bool, finished: bool) -> None:
-    """Warn with NotConverged if a gap stayed above tol, unless a search has stopped the fit."""
+    """Warn with NotConverged if a gap is above tol, unless a search has stopped the fit."""
     stopped = deadline_reached()
     if learner.gap_ <= learner.tol or (stopped and learner.max_time is None):
         return

@@ -209,7 +209,7 @@ class SavedModel:
         return first if isinstance(first, ColumnTransformer) else None
 
     def unseen_words(self, rows: Dataset) -> Iterator[tuple[str, list[str]]]:
-        """Yield columns with categories that training lacks, and these, one for each row."""
+        """Yield columns with categories unknown to the model, and these categories by row."""
         if not rows.has_frame:
             return
         for name, known in self._words():

@@ -25,7 +25,7 @@ class Stage:
 
     @property
     def drops(self) -> bool:
-        """Whether it drops training rows instead of transforming all of them."""
+        """Whether the step drops training rows instead of transforming all rows."""
         from pegasos.preprocessing import DropOutliers
 
         return isinstance(self.part, DropOutliers)
@@ -56,7 +56,7 @@ class Anatomy:
 
 
 def anatomy(estimator: Any, fitted: bool = False) -> Anatomy:
-    """Read a learner, alone, at the end of a Pipeline, or inside DropOutliers.
+    """Return the anatomy of a learner, alone, at the end of a Pipeline, or in DropOutliers.
 
     With `fitted` the parts are the fitted ones.
     """

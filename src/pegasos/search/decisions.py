@@ -171,7 +171,7 @@ def carry_over(known: Any, fresh: Any, scores: Array, others: Array) -> None:
 
 
 def reliability(p: Array, true: Array, bins: int = 10) -> list[tuple[float, float, int]]:
-    """Return mean probability, share of positive rows and count of bins of equal size.
+    """Return mean probability, share of positive rows and row count of equally large bins.
 
     >>> reliability(np.array([0.1, 0.1, 0.9, 0.9]), np.array([False, False, True, False]), bins=2)
     [(0.1, 0.0, 2), (0.9, 0.5, 2)]

@@ -72,7 +72,7 @@ class Cell:
 
     @property
     def position(self) -> tuple[float, float, int]:
-        """log10 of the regularization and of the kernel width, and the count of the stop."""
+        """log10 of λ or 1/C and of the kernel's variance or scale, and the count of the stop."""
         strength, width, stop = self.setting.strength, self.setting.width, self.setting.stop
         logs = (math.log10(strength or 1.0), math.log10(width or 1.0))
         return (*logs, stop.count if stop else 0)
@@ -97,7 +97,7 @@ class Cell:
         return found
 
     def half_steps(self, grid: list[Cell]) -> list[Cell]:
-        """Return the cells half a step of λ or C, of the kernel width, or of both away."""
+        """Return the cells half a step away in λ or C, in the variance or scale, or in both."""
         family = [each for each in grid if each.family == self.family]
         own = [each for each in family if each.setting.kernel == self.setting.kernel]
         strengths = _half_step({each.position[STRENGTH] for each in own or family})
@@ -115,7 +115,7 @@ class Cell:
         return found
 
     def _is_alike(self, other: Cell) -> bool:
-        """Tell whether settings differ in regularization, stop and kernel width at most."""
+        """Tell whether settings differ at most in λ or C, stop, and the variance or scale."""
         one, two = (replace(each.setting.walk, kernel=None) for each in (self, other))
         kernels = self.setting.kernel, other.setting.kernel
         same = self.family == other.family and self.setting.width is not None

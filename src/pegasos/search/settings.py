@@ -133,7 +133,7 @@ class Setting:
 
     @property
     def width(self) -> float | None:
-        """Width of a distance kernel, absolute or relative to the data; None for other kernels."""
+        """Variance or scale of a distance kernel, absolute or relative; None for other kernels."""
         kernel = self.kernel
         if not isinstance(kernel, DistanceKernel):
             return None

@@ -48,7 +48,7 @@ _ROOM = 2**20
 
 @dataclass(eq=False)
 class OtherQuestion(ValueError):  # noqa: N818 - it describes the store
-    """A store holds results for another question; `different` are its parts that differ."""
+    """A store holds results of another search; `different` names the parts that differ."""
 
     folder: Path
     different: list[str]

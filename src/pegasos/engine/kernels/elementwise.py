@@ -1,4 +1,4 @@
-"""Checked rows, and elementwise maps in place, of which kernels consist."""
+"""Validation of rows, and the elementwise maps in place that kernels use."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ class KernelRows(DualRows):
 
     @property
     def computed(self) -> KernelRows:
-        """These rows."""
+        """The rows themselves: their kernel values are computed."""
         return self
 
     def kernel_scores(self, coefficients: Array, members: Array | None) -> Array:

@@ -1,4 +1,4 @@
-"""Compile the inner loops with Numba, and keep what was compiled where it stays valid and safe.
+"""Compilation of the inner loops with Numba, and a safe cache of the compiled code.
 
 Numba's own cache watches only the file of the outer function, needs a writable folder beside the
 source or a home folder, and fails without one. Here the folder is named by a hash of the engine's

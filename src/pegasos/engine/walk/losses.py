@@ -1,4 +1,4 @@
-"""The losses: each is defined here and nowhere else.
+"""Losses: value, slope, dual term and dual step of each, in compiled code.
 
 P(w) = λ/2 ‖w‖² + Σ ω_i ℓ(y_i w·x_i)/Σω is at least D(a) = λ (Σ_i d(a_i, C_i) - ‖Σ a_i y_i
 x_i‖²/2) for all 0 <= a_i <= C_i = ω_i/(λ Σω). A loss is a line of `LOSSES` and a branch in each

@@ -179,7 +179,7 @@ def _training_rows(saved: SavedModel, rows: _Rows) -> tuple[Array | None, bool]:
 
 
 def _parts(known: Array | None, test_group: Array) -> dict[str, Array]:
-    """Return training and new rows, split by the file's own test group if it is only some."""
+    """Return masks of training and new rows; new rows are split if only some are the test group."""
     if known is None:
         return {"all (training rows unknown)": np.ones(len(test_group), dtype=bool)}
     parts = {"training": known, "test": ~known}
@@ -193,7 +193,7 @@ def _parts(known: Array | None, test_group: Array) -> dict[str, Array]:
 
 
 def _answers(rows: _Rows, part: Array, names: list[str]) -> Answers:
-    """Return the answers of some rows; classes unknown to the model have scores of zero."""
+    """Return the predictions of some rows; classes unknown to the model have scores of zero."""
 
     def widened(values: Any) -> Any:
         if values is None:

@@ -82,7 +82,7 @@ class TableInMemory(TrainingTable):
     def _learned(
         self, judged: Any, kept: Any, metric: Metric | None, rows: Array, **more: Any
     ) -> Learned:
-        """Return a model to keep that was trained on these rows, and the errors of another one."""
+        """Return the model `kept`, trained on these rows, with the errors of the model `judged`."""
         errors, figures = self._errors(judged, metric)
         hashes = hash_rows(self.dataset.X, self.dataset.y)
         labels, counts = np.unique(self.dataset.labels[rows], return_counts=True)
@@ -149,7 +149,7 @@ def carry_decisions(before: Any, after: Any, rows: Dataset) -> None:
 
 
 def _ask(estimator: Any, rows: Dataset) -> Answers:
-    """Return all answers of a fitted model, computing its scores once."""
+    """Return labels, scores and probabilities of a fitted model, computing scores once."""
     learner: Any = anatomy(estimator, fitted=True).learner
     scores = scores_of(estimator, rows)
     p = probabilities_of(estimator, rows, scores)

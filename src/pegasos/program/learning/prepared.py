@@ -140,7 +140,7 @@ def _map_file(file: RowFile, method: str, given: tuple[Any, ...]) -> Any:
 
 
 def fit_to_files(learner: SDCA, files: Sequence[RowFile], classes: Array) -> None:
-    """Fit a linear SDCA, which afterwards is as one that was fitted to rows in memory."""
+    """Fit a linear SDCA, with the attributes of a fit to rows in memory."""
     learner._check_parameters()
     budget, kind = budget_bytes(learner.memory), "csr" if files[0].is_sparse else "dense"
     sums = np.sum([file.sums for file in files], axis=0)

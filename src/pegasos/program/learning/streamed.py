@@ -163,7 +163,7 @@ class StreamedTable:
             )
 
     def _choose_columns(self) -> list[str]:
-        """Keep the columns that have a value, and return notes; with --strict gaps are errors."""
+        """Keep columns that have a value; return notes. --strict refuses missing values."""
         if self.outline.sparse:
             self.columns = [Column(f"x{place}") for place in range(self._lowest, self._width)]
         empty = [each.name for each in self.columns if self.gaps[each.name] == self.rows]

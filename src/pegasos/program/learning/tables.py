@@ -1,4 +1,4 @@
-"""Tables of any size to learn from, in memory or read in passes, and the model files they give."""
+"""Training tables of any size, in memory or read in passes, and the models fitted to them."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def _kernel(fields: Fields, setting: Any) -> Any:
 
 
 def _is_kernel(value: Any) -> bool:
-    """Return whether a value is a kernel, or raise ValueError if its parameters are impossible."""
+    """Return whether a value is a kernel, or raise ValueError if its parameters are invalid."""
     return isinstance(value, Kernel) and value.resolve(np.zeros((1, 1))) is not None
 
 

@@ -262,7 +262,7 @@ class OnnxModel:
         return found
 
     def agreement(self, learner: Any, X: Any, scores: Array, p: Array | None) -> Agreement:
-        """Return how far the file is from the learner with these scores and probabilities."""
+        """Return how far predictions of the file differ from these scores and probabilities."""
         answers = self(X)
         wrong = int((answers[LABEL] != learner.labels_of(scores)).sum())
         apart = None if p is None else _apart(answers[PROBABILITIES], p)

@@ -33,7 +33,7 @@ def data_page(dataset: Dataset) -> Page:
 
 
 def data_blocks(rows: LabeledRows) -> list[Block]:
-    """Return the classes, and statistics of the features."""
+    """Return blocks with the classes and the statistics of the features."""
     ranked, is_image = rows.separation, rows.dataset.image is not None
     blocks: list[Block] = [class_chart(rows.names, rows.counts)]
     if is_image:
@@ -70,7 +70,7 @@ def data_blocks(rows: LabeledRows) -> list[Block]:
 
 
 def class_chart(names: list[str], counts: list[int]) -> Chart:
-    """Return the number of rows of each class."""
+    """Return a chart of the number of rows of each class."""
     total, title = sum(counts) or 1, "Rows of each class"
     rows: Rows = [
         {"class": name, "rows": many, "share": many / total, "order": place}
@@ -83,7 +83,7 @@ def class_chart(names: list[str], counts: list[int]) -> Chart:
 
 
 def _boxes(listed: Rows) -> Spec:
-    """Return the quartiles of features as distances from their means, in std."""
+    """Return box plots of features: quartiles as distances from the means, in std."""
     names = ("mean", "std", "min", "quartile1", "median", "quartile3", "max")
     places = zip(("low", "first", "middle", "third", "high"), names[2:], strict=True)
     rows, ends = [], list(places)

@@ -78,7 +78,7 @@ def decision_blocks(
     rates: dict[str, Any] | None,
     where: str,
 ) -> list[Block]:
-    """Return probabilities, then thresholds; `where` names the rows that are counted."""
+    """Return blocks on probabilities and thresholds; `where` names the rows that are counted."""
     lines = decision_lines(calibration, threshold)
     blocks: list[Block] = [Text(line[0].upper() + line[1:] + ".") for line in lines]
     if calibration is not None:
@@ -93,7 +93,7 @@ def decision_blocks(
 
 
 def _reliability(found: CalibrationRecord) -> Chart:
-    """Return observed frequencies against probabilities; calibrated ones lie on the diagonal."""
+    """Return a chart of observed frequencies against predicted probabilities."""
     rows: Rows = [{"p": p, "share": share, "rows": count} for p, share, count in found.bins]
     most = max(max(row["p"], row["share"]) for row in rows)
     limit = next(edge for edge in (0.1, 0.2, 0.3, 0.5, 1.0) if most <= edge or edge == 1.0)

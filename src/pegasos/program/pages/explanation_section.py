@@ -51,7 +51,7 @@ def explain_rows(
 
 
 def explanation_blocks(found: Explanation | None) -> list[Block]:
-    """Return importance, curves of the leading columns, then coefficients."""
+    """Return blocks with importance, curves of the leading columns, and coefficients."""
     if found is None:
         return []
     blocks: list[Block] = [_importance(found)] if found.importance else []

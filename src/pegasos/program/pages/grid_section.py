@@ -79,7 +79,7 @@ def _heat_block(grid: Grid, family: list[Point], part: str) -> Chart:
 
 
 def _cell_table(grid: Grid, points: list[Point], name: str, title: str, clickable: bool) -> Table:
-    """Return settings as rows."""
+    """Return a table of settings."""
     names = list(dict.fromkeys(name for point in grid.points for name in point.values))
     form = "percent" if grid.measure.percent else "number"
     listed = columns("number", cell="cell")

@@ -199,7 +199,7 @@ def model_sections(model: Any, rows: LabeledRows | None, wrong: Any, tsne: bool)
 def error_tile(
     name: str, each: ErrorCount | Estimate, baseline: float | None = None, rows: str = "rows"
 ) -> Tile:
-    """Return an error; the bar is its share of the error of the baseline."""
+    """Return a tile with an error; its bar is the share of the baseline's error."""
     words = [f"95 %: {percent(each.low)} to {percent(each.high)}"]
     if isinstance(each, Estimate):
         words.append(each.method)
@@ -211,7 +211,7 @@ def error_tile(
 
 
 def error_table(errors: dict[str, ErrorCount], title: str, folded: bool = False) -> list[Block]:
-    """Return counted errors with their intervals."""
+    """Return a table of errors with their intervals."""
     rows = [{"of": name, **vars(each)} for name, each in errors.items() if each.error is not None]
     listed = columns("text", of="") + columns("number", rows="rows", mistakes="mistakes")
     listed += columns("percent", error="error", low="95 % from", high="to", baseline="baseline")

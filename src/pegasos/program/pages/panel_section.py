@@ -157,7 +157,7 @@ def worst_mistakes(
 
 
 def confusion_chart(flat: list[int], names: list[str], rates: bool = False) -> Spec:
-    """Return true classes down and predicted ones across; numbers are counts or rates.
+    """Return a chart of true classes (down) and predicted ones (across), as counts or rates.
 
     Color is the share of the true class.
     """

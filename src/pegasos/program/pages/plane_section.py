@@ -35,7 +35,7 @@ WIDTH, HEIGHT, LINE = 600, 400, (112, 118, 128)
 
 
 def map_blocks(rows: LabeledRows, wrong: Array, tsne: bool) -> list[Block]:
-    """Return the map in the colors of classes, and the same map with misclassified rows marked."""
+    """Return maps of the rows, colored by class, and with misclassified rows marked."""
     found = place_rows(rows, tsne)
     if found is None:
         return []
@@ -149,7 +149,9 @@ def find_boundary(estimator: Any, rows: LabeledRows) -> Boundary:
     """Return the scores of a model over two features, or over two principal components."""
     dataset = rows.dataset
     if dataset.has_frame or sparse.issparse(dataset.X):
-        raise NoBoundary("No decision boundary: rows have categories or gaps, or are sparse.")
+        raise NoBoundary(
+            "No decision boundary: rows have categories or missing values, or are sparse."
+        )
     if len(rows) > MOST_ROWS:
         raise NoBoundary(f"No decision boundary: only up to {MOST_ROWS:,} rows.")
     drawn = sample(len(rows), 5000)
@@ -218,7 +220,7 @@ def boundary_blocks(estimator: Any, rows: LabeledRows) -> list[Block]:
 
 
 def boundary_chart(edge: Boundary, names: list[str]) -> Spec:
-    """Return the plane as an image, and rows in the colors of their classes `names`."""
+    """Return a chart of the plane as an image, with rows in the colors of their classes."""
     colors = vega.class_colors(len(names))
     holding = [False] * len(edge.points) if edge.holding is None else edge.holding.tolist()
     listed = zip(brief(edge.points.tolist()), edge.classes, holding, strict=True)

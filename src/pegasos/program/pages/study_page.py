@@ -68,7 +68,7 @@ def _numbers(study: StudyResult) -> list[Block]:
 
 
 def numbers_chart(numbers: list[JudgedNumber]) -> Spec:
-    """Return every printed number against ours, with the central 95 % of our distribution."""
+    """Return a chart of printed numbers against ours, with the central 95 % of our distribution."""
     rows: Rows = []
     for each in numbers:
         low, high = (each.ours if end is None else end for end in (each.low, each.high))
@@ -117,7 +117,7 @@ def figure_blocks(figure: Figure, name: str) -> list[Block]:
 
 
 def _heatmap(figure: Figure) -> Spec:
-    """Return a number as a color over two axes; dark is larger."""
+    """Return a heatmap of a number over two axes; dark is larger."""
     across, down = (
         list(dict.fromkeys(row[axis] for row in figure.rows)) for axis in (figure.x, figure.y)
     )
@@ -138,7 +138,7 @@ def _heatmap(figure: Figure) -> Spec:
 
 
 def _lines(figure: Figure) -> Spec:
-    """Return lines over numbers."""
+    """Return a line chart."""
     rows: Rows = [
         {"x": row[figure.x], "y": row[figure.y], "line": str(row[figure.color])}
         for row in figure.rows

@@ -130,7 +130,7 @@ def typical_kernel_values(search: Any, X: Any) -> list[float | None]:
 
 
 def summary_blocks(record: SearchRecord, grid: Grid, dataset: Dataset | None) -> list[Block]:
-    """Return the choice and its errors, what to do next, and what limits these results."""
+    """Return blocks with the choice, its errors, advice, and limits of these results."""
     measure, decision = record.measure, record.decision
     choice, tested = record.figures.get(OUT_OF_FOLD), record.figures.get("test")
     verdicts = (
@@ -177,7 +177,7 @@ def summary_blocks(record: SearchRecord, grid: Grid, dataset: Dataset | None) ->
 
 
 def _tiles(record: SearchRecord, grid: Grid) -> list[Tile]:
-    """Return the choice, its errors on unseen rows, and the baseline."""
+    """Return tiles with the choice, its errors on unseen rows, and the baseline."""
     measure, best, test = record.measure, grid.choice.cell, record.errors.get("test")
     choice, tested = record.figures.get(OUT_OF_FOLD), record.figures.get("test")
     by_error = measure.name == "error"
@@ -208,7 +208,7 @@ def _tiles(record: SearchRecord, grid: Grid) -> list[Tile]:
 
 
 def _figure_table(record: SearchRecord) -> list[Block]:
-    """Return the metric on each kind of rows; the error has a table of its own."""
+    """Return a table of the metric on training and test rows."""
     measure = record.measure
     if measure.name == "error" or not record.figures:
         return []

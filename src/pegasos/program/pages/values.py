@@ -21,7 +21,7 @@ def title_of(name: str) -> str:
 
 
 def named_values(settings: list[Setting]) -> list[dict[str, Any]]:
-    """Return the parameters of each setting that are worth a column.
+    """Return the parameters of each setting that tables show.
 
     These are model, kernel, λ, the stopping criterion, and every other parameter that differs
     between settings of one model.

@@ -41,7 +41,7 @@ def as_text(figure: Figure) -> Figure:
 
 
 def search_record(search: Any, **facts: Any) -> SearchRecord:
-    """Return the record of a fitted SweepCV; `facts` replace what the search says of itself."""
+    """Return the record of a fitted SweepCV; `facts` override its fields."""
     name, scoring = _decisive_score(search)
     best = getattr(search, "best_index_", None)
     if best is None:

@@ -221,7 +221,7 @@ class LabelCounts:
 
 @contextlib.contextmanager
 def explaining_columns(sample: Sample, columns: list[Column]) -> Iterator[None]:
-    """Add the way out to errors that later rows of a column cause.
+    """Add advice to errors that later rows of a column cause.
 
     The sample of a frame tells which columns may be the label.
     """

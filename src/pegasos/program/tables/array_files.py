@@ -213,7 +213,7 @@ class ArrayFile(TableFile):
             return np.asarray(self._arrays[name][:]) if shape else np.zeros(())
 
     def _check_bytes(self, what: str, taken: int) -> None:
-        """Refuse what takes more than the limit."""
+        """Raise BadData for an array larger than the limit."""
         if taken > self._limit:
             most = f"{size(taken)}, more than the memory limit of {size(self._limit)}"
             raise BadData(f"{self._name}: {what} takes {most}.")

@@ -1,4 +1,4 @@
-"""Kinds of columns: numbers, categories, dates and identifiers; notes on gaps and oddities."""
+"""Kinds of columns: numbers, categories, dates, identifiers; and notes on columns."""
 
 from __future__ import annotations
 

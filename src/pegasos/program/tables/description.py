@@ -107,13 +107,13 @@ def baseline_words(label: str, error: float) -> str:
 
 
 def is_unbalanced(counts: Iterable[int]) -> bool:
-    """Return whether the error says little about the rarest class."""
+    """Return whether the largest class has several times the rows of the rarest."""
     counts = list(counts)
     return max(counts) >= UNBALANCED * min(counts)
 
 
 def fitting_words(classes: int) -> str:
-    """Return what to choose by if classes are unbalanced."""
+    """Return advice on the metric for unbalanced classes."""
     pair, many = "balanced-error, f1 or average-precision", "balanced-error or f1-macro"
     metric = f"--metric {pair if classes == 2 else many}"
     return f"if rare classes matter, choose by {metric}, and compare --class-weight none,balanced"

@@ -169,7 +169,7 @@ class Describer:
         self.sample.see(X, None, *texts)
 
     def _see_numbers(self, X: Any, gaps: Array) -> None:
-        """Add rows to the moments, and to `gaps` rows with a gap; infinite numbers are gaps."""
+        """Add rows to the moments; mark rows with missing or infinite numbers in `gaps`."""
         if is_frame(X):
             numeric = [name for place, name in enumerate(X.columns) if place not in self.words]
             X = X.select(numeric).cast(float).to_numpy(order="c")

@@ -96,7 +96,7 @@ class Block:
         return numbers
 
     def full(self, series: pl.Series, missing: str) -> Array:
-        """Return a column as an array; `missing` is the error for gaps."""
+        """Return a column as an array; `missing` is the error for missing values."""
         if series.null_count():
             raise self.bad(int(series.is_null().arg_true()[0]), f": {missing}")
         if series.dtype == pl.String:
@@ -125,7 +125,7 @@ class Block:
 
 
 def as_array(X: pl.DataFrame) -> Any:
-    """Return numbers without gaps as an array, else a frame of Float64 and String."""
+    """Return numbers without missing values as an array, else a frame of Float64 and String."""
     if any(each.dtype == pl.String or each.null_count() for each in X.get_columns()):
         return X.cast({pl.Float32: pl.Float64})
     return X.to_numpy(order="c", writable=True)

@@ -82,7 +82,7 @@ def parse_kernels(texts: Sequence[str]) -> list[Kernel | None]:
 
 
 def _parse_kernel(text: str) -> list[Kernel | None]:
-    """Parse one kernel, which has as many values as are listed."""
+    """Parse the text of one kernel into a kernel for each listed value."""
     from pegasos.engine.kernels.standard import ALIASES, KERNELS, Linear
 
     head, *named = _NEXT_PARAMETER.split(text)

@@ -377,7 +377,7 @@ class Command(typer.core.TyperCommand):
     """Command whose help lists the common options first, and the others by section."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return the parts of the usage line; required arguments have no braces."""
+        """Return the parts of the usage line, with required arguments without braces."""
         return [each.strip("{}") for each in super().collect_usage_pieces(ctx)]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:

@@ -91,7 +91,7 @@ class SetPredictor:
         return self._stalls > 3
 
     def reset_stall_count(self) -> None:
-        """Forget that rounds gained nothing, after scores were recomputed."""
+        """Reset the count of rounds without a gain, after scores were recomputed."""
         self._stalls = 0
 
     def needs_round(self, tol: float, limit: Limit) -> bool:
@@ -212,7 +212,7 @@ class SetPredictor:
         self._size = max(self._size, min(2 * self._size, most))
 
     def optimum(self, exact: bool) -> Optimum:
-        """Return the present point; scores of all rows belong to it if they are `exact`."""
+        """Return the current point; if `exact`, scores of all rows belong to it."""
         scores = self._factor * (self.products + self._bias) if exact else None
         return Optimum(
             self._factor * self.c,
