@@ -125,7 +125,7 @@ def test_what_makes_no_sense_is_refused():
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_guessing_is_the_best_constant_answer(name):
+def test_the_baseline_is_the_best_constant_prediction(name):
     names, y, guess, scores, p = of(3)
     metric = Metric(
         name,

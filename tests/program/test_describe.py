@@ -84,7 +84,7 @@ def test_statistics_are_those_of_numpy_in_every_container(X, outlier):
         json.dumps(to_json(found), allow_nan=False)
 
 
-def test_classes_and_the_error_of_guessing():
+def test_classes_and_the_error_of_the_baseline():
     found = describe(dataset(np.arange(10.0)[:, None], [1.0] * 8 + [-1.0, 3.0]))
     assert found.classes == [("1", 8), ("-1", 1), ("3", 1)]
     assert found.largest_share == 0.8 and found.baseline_error == pytest.approx(0.2)
