@@ -185,7 +185,7 @@ def test_the_command_of_a_cell_trains_it_exactly(table, model):
 def test_a_second_search_in_the_same_folder_is_refused(table):
     with only_one("here"):
         answer = call("tune", table, *SMALL, "-o", "here")
-    assert answer.code == 2 and "another process is at work in here" in answer.err
+    assert answer.code == 2 and "another process uses here" in answer.err
     fine("tune", table, *SMALL, "-o", "here")
 
 

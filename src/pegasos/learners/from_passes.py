@@ -70,7 +70,7 @@ def _set_history(learner: SDCA, found: list[Optimum]) -> None:
 
 
 def training_lam(learner: SDCA, classes: Array, sums: Array) -> float:
-    """Return λ for rows whose classes have these sums of sample weights."""
+    """Return λ, given the total sample weight of each class."""
     each = class_weights(learner.class_weight, classes, sums)
     return float(learner._lam_for(float((each * sums).sum())))
 

@@ -209,7 +209,7 @@ def class_weights(class_weight: Any, classes: Array, sums: Array) -> Array:
 
 
 def intercept_of(learner: Any) -> Intercept:
-    """Return the kind of intercept that `fit_intercept` asks for."""
+    """Return the kind of intercept that `fit_intercept` selects."""
     given, free = learner.fit_intercept, learner.declaration.free_intercept
     if isinstance(given, bool | np.bool_):
         return Intercept.AUGMENTED if given else Intercept.NONE

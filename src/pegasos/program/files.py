@@ -56,7 +56,7 @@ def space_for(path: Path, *, temporary: bool = False) -> Iterator[None]:
 
 @contextlib.contextmanager
 def only_one(folder: str | os.PathLike[str]) -> Iterator[None]:
-    """Refuse a folder in which another process is at work; the folder is created.
+    """Create a folder if needed, and refuse it while another process uses it.
 
     The lock ends with the process. Systems and file systems without locks have none.
     """
@@ -70,7 +70,7 @@ def only_one(folder: str | os.PathLike[str]) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UsageError(
-                f"another process is at work in {os.fspath(folder)}: wait for it, or give another "
+                f"another process uses {os.fspath(folder)}: wait for it, or give another "
                 "folder with -o."
             ) from None
         except (ImportError, OSError):  # Windows, or a file system without locks

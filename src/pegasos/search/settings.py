@@ -78,7 +78,7 @@ class Stop:
 
     @property
     def name(self) -> str:
-        """Name for people: passes are "epochs", whether they are a limit or an exact number."""
+        """Name for display: "epochs" also for `max_epochs`."""
         return "epochs" if self.parameter == "max_epochs" else self.parameter
 
 

@@ -283,7 +283,7 @@ def _short_indices(x: Any) -> Any:
 
 
 def canonical(X: Any) -> Any:
-    """Return X if it is contiguous or canonical CSR, else such a copy."""
+    """Return X, copied if it is neither contiguous nor canonical CSR."""
     if not sparse.issparse(X):
         X = np.ascontiguousarray(X)
     elif X.format != "csr":

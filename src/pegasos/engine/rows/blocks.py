@@ -70,19 +70,19 @@ class Block:
         return out
 
     def whole(self) -> Any:
-        """Return the rows as float64, or thin rows as they are: their products cost less."""
+        """Return the rows as float64, but thin rows unchanged: their products cost less."""
         return self._rows if is_thin(self._rows) else self.rows()
 
     def stored(self) -> Any:
-        """Return CSR rows as they are, others as float64."""
+        """Return CSR rows unchanged, others as float64."""
         return self._rows if sparse.issparse(self._rows) else self.rows()
 
     def take(self, index: Array) -> Any:
-        """Return chosen rows as they are stored."""
+        """Return chosen rows in the stored form."""
         return self._rows[index]
 
     def buffer(self, name: str, dtype: Any = np.float64) -> Array:
-        """Return a scratch array for as many rows."""
+        """Return a scratch array with the shape of the block."""
         return self._buffers.take(name, (self.count, self.width), dtype)
 
     def scores(self, rows: Any, vector: Array) -> Array:
@@ -213,7 +213,7 @@ def sample_of(count: int, size: int) -> Array:
 
 
 def workspace(together: int, rows: int, width: int, itemsize: int) -> int:
-    """Return the bytes beside X of passes for so many predictors: copied rows, matrices, blocks."""
+    """Return the bytes of workspace of passes: copied rows, matrices and blocks, without X."""
     # 1,000 x 200 rows and two predictors took 20 MB on two threads, of 22 MB that this allows
     matrices = 12 * (width + 1) ** 2 * (together * (WAVE * blas_threads() + 5) + 8)
     blocks = 8 * (4 * width + 16) * _block_rows(width) * blas_threads()

@@ -39,7 +39,7 @@ def interruptible(event: threading.Event) -> AbstractContextManager[None]:
 
 
 def listening(listener: Callable[[float, float], None]) -> AbstractContextManager[None]:
-    """Call `listener(largest relative gap, tolerance)` now and then during fits of this thread."""
+    """Call `listener(largest relative gap, tolerance)` repeatedly during fits of this thread."""
     return _with("listener", listener)
 
 

@@ -94,7 +94,7 @@ def _group_limits() -> list[int]:
 
 
 class Buffers:
-    """Scratch memory by name, one set per thread, which grows to the largest shape asked for.
+    """Scratch arrays by name, one set per thread, which grow to the largest requested shape.
 
     Writing to fresh pages can take as long as the work itself.
     """

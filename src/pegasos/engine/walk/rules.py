@@ -6,7 +6,7 @@ s is the raw score of the example, y in ±1 its label, own = y·A[i] its own (du
 
     rule         param        change of A[i]
     PERCEPTRON   η            -y ω η ℓ'(y s)
-    PEGASOS      λ k          -y ω ℓ'(y s/(λ k t))   (k examples a step; the predictor is A/(λ k T))
+    PEGASOS      λ k          -y ω ℓ'(y s/(λ k t))   (k examples per step; predictor A/(λ k T))
     SDCA         1/(λ Σω)     y (z - own),  z the best dual coefficient for C = param·ω
 
 References
@@ -42,7 +42,7 @@ PERCEPTRON, PEGASOS, SDCA = Rule(_PERCEPTRON), Rule(_PEGASOS), Rule(_SDCA, reads
 class Method:
     """Rule, loss and options of a walk, equal for all columns.
 
-    `constant` is the value of a constant feature (0: none), `batch` the examples a step.
+    `constant` is the value of a constant feature (0: none), `batch` the examples per step.
     """
 
     rule: Rule

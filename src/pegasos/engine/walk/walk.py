@@ -23,12 +23,12 @@ ROW_CHUNK = 8192
 class Walk:
     """All columns (classes x params) over one sequence of draws.
 
-    rows     where rows come from; the training rows are `members` of them (default: all)
-    codes    class code of each row; weights of each row as the rule wants them
-    classes  the classes that get a column each; `params` the rule's number for each λ, in any order
+    rows     source of the rows, of which `members` are training rows (default: all)
+    codes    class code of each row; `weights` of rows, in the scaling that the rule needs
+    classes  the predicted classes; `params` the rule's number for each λ, in any order
     radius   for projection: √λ k of each param
     by_rows  walk explicit features row by row instead of block by block
-    origin   the step after which the draws begin (a walk may go on over other rows)
+    origin   the step after which the draws begin, if the walk continues on other rows
     """
 
     def __init__(

@@ -97,7 +97,7 @@ def command(
 
 
 def metric_for(saved: SavedModel, judging: JudgingOptions) -> Metric:
-    """Return the metric asked for, else that of the search, else the error."""
+    """Return the requested metric, else that of the search, else the error."""
     from pegasos.program.terminal import option_values
 
     card, classes, texts = saved.card, saved.model.classes, saved.class_texts

@@ -38,7 +38,7 @@ class Learner(Part):
 
     @property
     def _values(self) -> dict[str, Check]:
-        """Checks of the fitted values that are no arrays, by name."""
+        """Checks of fitted values other than arrays, by name."""
         declared = self.cls.declaration.fitted_numbers
         return _VALUES | {name: _NUMBERS[name] for name in declared}
 

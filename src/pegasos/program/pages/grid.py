@@ -195,7 +195,7 @@ def _nearest(value: Any, axis: Axis) -> Any:
 
 
 def _labels(axis: Axis, points: list[Point]) -> list[str]:
-    """Return texts with enough digits to tell values apart; a λ has its C beside it."""
+    """Return texts with enough digits to tell values apart; a λ is followed by its C."""
     labels: list[str] = []
     for digits in (3, 6, 15):
         if len(set(labels)) < len(axis.values):

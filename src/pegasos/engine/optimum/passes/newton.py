@@ -307,7 +307,7 @@ class _NewtonState(SolverState):
         return np.asarray(values + squares)
 
     def search(self, values: Array) -> None:
-        """Set the step size to the best one of a pass without a matrix."""
+        """Set the step size to the best one of a pass without a Hessian."""
         best = float(self.request().steps[np.argmin(self._objectives(values))])
         self.step_guess = best or self.step_guess
 

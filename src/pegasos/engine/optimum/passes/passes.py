@@ -244,7 +244,7 @@ def join_samples(parts: Sequence[Sample]) -> Sample:
 
 
 def stacked(parts: Sequence[Any]) -> Any:
-    """Return rows of several blocks, one below the other, as they are stored."""
+    """Return rows of several blocks, stacked, in the stored form."""
     if len(parts) == 1:
         return parts[0]
     if sparse.issparse(parts[0]):
