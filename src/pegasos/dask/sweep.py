@@ -35,7 +35,7 @@ class DaskSweepCV(CellSearch):
     Folds and classes are columns of the same passes: the test rows of a fold have zero weight for
     its predictors. Values of λ are solved from large to small, each warm-started from its
     predecessor. A whole grid thus takes a few times as many passes as one fit, instead of cells x
-    folds times as many. Each cell reaches the duality gap that its `tol` asks for, but is not
+    folds times as many. Each cell reaches the duality gap that its `tol` requires, but is not
     bitwise identical to a separate fit. One more pass counts the predicted labels of test rows. The
     same blocks give bitwise identical results on any number of workers.
 

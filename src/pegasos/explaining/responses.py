@@ -56,7 +56,7 @@ def dependence(
     """Return the partial dependence on the column at a position, averaged over a sample of rows.
 
     It is evaluated at values that occur in the column, since others may be meaningless for integers
-    and codes: quantiles of many numbers, or the most frequent values. `of_first` asks for the
+    and codes: quantiles of many numbers, or the most frequent values. `of_first` selects the
     response of the first of two classes.
     """
     rows = table.rows(np.sort(np.random.default_rng(seed).permutation(len(table))[:_AVERAGED_ROWS]))

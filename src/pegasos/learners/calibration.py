@@ -26,7 +26,7 @@ class Calibration:
 
     Two classes have one column, that of the second class. Each of several classes is calibrated
     against the rest, raised to a `power`, and all are normalized: p_k^power / Σ p_j^power. Without
-    the power probabilities would be too timid, since each map sees only its own score.
+    the power, probabilities are underconfident, because each map uses only its own score.
 
     A column is the slope and the offset of a sigmoid σ(slope s + offset), or knots (score,
     probability) of a nondecreasing line. With `pairs` columns belong to pairs of classes, whose

@@ -35,7 +35,7 @@ from pegasos.program.terminal import console
 from pegasos.program.terminal.options import ReadingOptions
 
 USUAL_TEST_SIZE = 0.2
-#: A file so many times smaller than the memory is read without estimating its size in memory.
+#: A file this many times smaller than the memory is read without estimating its size in memory.
 _MOST_SWELL = 100
 #: Reading options that named sets have, too.
 _FOR_SETS = ("fetch", "pool")

@@ -42,7 +42,7 @@ class PairResult:
 class PairAscent(Solver):
     """Solver of all pairs (pairs x λ), whose predictors are returned as predictors over all rows.
 
-    Coefficients of rows of other classes are 0. The solver of a pair sees its own rows only, so
+    Coefficients of rows of other classes are 0. The solver of a pair uses its own rows only, so
     that its cost does not depend on the others, and is dropped once `last` is reached: besides
     those of all rows, only the kernel values of one pair per thread are stored at a time.
 

@@ -3,7 +3,7 @@
 With C_i = ω_i/(λ Σω) the problem is, in units of λ: minimize F(w, b) = ‖w‖²/2 [+ b²/2] + Σ C_i
 ℓ(y_i (w·x_i + b)). Its dual: maximize G(a) = Σ d(a_i, C_i) - ‖Σ a_i y_i x_i‖²/2 [- (Σ a_i
 y_i)²/2] over 0 <= a_i <= u(C_i). The terms in brackets are there for an intercept that is a
-constant feature; a free one has neither of them, and asks for Σ a_i y_i = 0 instead.
+constant feature; a free one has neither of them, and requires Σ a_i y_i = 0 instead.
 """
 
 from __future__ import annotations

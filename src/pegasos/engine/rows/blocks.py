@@ -34,8 +34,8 @@ WIDE = 32
 MATRIX_BYTES = 1 << 26
 #: Blocks per thread whose results are stored until they are added in order: results take memory.
 WAVE = 2
-#: CSR rows with at most one stored number in so many columns are thin: summing over pairs of stored
-#: numbers is faster than a product of dense matrices.
+#: CSR rows with at most one stored number in this many columns are thin: summing over pairs of
+#: stored numbers is faster than a product of dense matrices.
 THIN = 3
 #: Rows in a block of thin rows: more than in others, as each block has its own d x d matrix.
 THIN_ROWS = 1 << 16

@@ -265,8 +265,8 @@ class FeatureMap:
 class MappedRows:
     """Mapped features of rows X as a matrix of which only parts are computed.
 
-    `rows[part]` is again such a matrix, `np.asarray(rows[part])` its numbers, `rows @ vectors` a
-    product that needs none of them.
+    `rows[part]` is a `MappedRows`, too; `np.asarray(rows[part])` computes its numbers, and
+    `rows @ vectors` a product without storing them.
     """
 
     ndim = 2

@@ -81,8 +81,8 @@ def _by_leverage(rows: GramRows | KernelRows, count: int, generator: np.random.G
     features = (vectors[:, kept] / np.sqrt(values[kept])).T @ block
     ridge = 1e-3 * rows.count
     inverse = linalg.inv(features @ features.T + ridge * np.eye(len(features)))
-    # l = K (K + εn)⁻¹ on the diagonal; what the pilot does not see of a row, K_ii - |features|²,
-    # counts as if it stood alone
+    # l = K (K + εn)⁻¹ on the diagonal; the part of a row outside the span of the pilot,
+    # K_ii - |features|², is treated as orthogonal to all other rows.
     seen = np.einsum("ij,ij->j", features, inverse @ features)
     unseen = np.maximum(rows.diagonal - np.einsum("ij,ij->j", features, features), 0.0)
     scores = np.maximum(seen + unseen / (unseen + ridge), np.finfo(float).tiny)
@@ -92,10 +92,10 @@ def _by_leverage(rows: GramRows | KernelRows, count: int, generator: np.random.G
 def pursue(rows: GramRows | KernelRows, coefficients: Array, count: int) -> Array:
     """Choose rows that represent functions f_c = Σ_i c_i K(x_i, ·), by orthogonal least squares.
 
-    The next row takes most of what is left of all functions together: Σ_c r_c(x_i)²/d_i, where
-    r_c = f_c minus its projection onto the rows chosen, and d_i is the squared length of what
-    K(x_i, ·) has beyond them. Fewer than `count` where the rows that are left add nothing. Time
-    in proportion to rows x count², and rows² once.
+    The next row maximizes Σ_c r_c(x_i)²/d_i, where r_c is the residual of f_c after projection onto
+    the chosen rows, and d_i is the squared length of the residual of K(x_i, ·). The result has
+    fewer than `count` rows if no further row reduces the residuals. Time is proportional to
+    rows x count², and once to rows².
     """
     left = _values(rows, coefficients)
     beyond, chosen = rows.diagonal.copy(), list[int]()
@@ -104,7 +104,7 @@ def pursue(rows: GramRows | KernelRows, coefficients: Array, count: int) -> Arra
     with single_threaded_blas():
         for place in range(basis.shape[1]):
             check_interruption()
-            # A row of which a smaller share is beyond those chosen adds nothing but rounding.
+            # A row with a smaller share outside the span of the chosen rows adds rounding errors.
             free &= beyond > 1e-9 * rows.diagonal
             if not free.any():
                 break

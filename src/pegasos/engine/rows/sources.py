@@ -1,6 +1,6 @@
 """Sources of rows: explicit features (dense, CSR), a Gram matrix, or a kernel computed on the fly.
 
-A walk asks four things of rows, always for a block of drawn examples `index`:
+A walk needs four things of rows, always for a block of drawn examples `index`:
 
     scores   of the drawn examples under all columns, from the walk's weights
     cross    the kernel between the drawn examples

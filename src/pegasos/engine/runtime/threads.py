@@ -66,9 +66,9 @@ def our_threads(count: int | None = None) -> Iterator[None]:
 
     By default these are as many as BLAS had.
 
-    After a product the threads of BLAS wait for the next one on a busy core, for some ten
-    milliseconds: on few cores they are in the way of other threads. (Measured: kernel fits of
-    2,000 rows take 20 to 30 % less time, and half the processor time.)
+    After a product the threads of BLAS spin for some ten milliseconds, waiting for the next one,
+    which slows down other threads on few cores. (Measured: kernel fits of 2,000 rows take 20 to
+    30 % less time, and half the processor time.)
     """
     threads = count or blas_threads()
     kept = _ours.set(threads)
@@ -93,9 +93,10 @@ if hasattr(os, "register_at_fork"):  # a child process has none of the threads
 def _set_threads(numbers: list[int]) -> None:
     """Set the thread limit of each library, from any thread.
 
-    From 3.8 on threadpoolctl obeys one thread and silently ignores the others, so that they do
-    not fight. Here the lock sees to that, and the last one out need not be the first one in. (Its
-    own context manager takes ten times as long.)
+    Since version 3.8 threadpoolctl accepts changes from one controlling thread and silently ignores
+    those from others. Here a lock orders the changes, and the last thread to leave need not be the
+    first that entered, so the controlling thread is cleared. (threadpoolctl's own context manager
+    takes ten times as long.)
     """
     for library, number in zip(_controller().lib_controllers, numbers, strict=True):
         free = getattr(library, "clear_controlling_thread", None)

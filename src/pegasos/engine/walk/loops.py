@@ -3,7 +3,7 @@
 Both are the textbook loop: read the score, apply the rule, change one coefficient, update the
 scores of later examples. A *column* is one predictor, or several (one class, neighboring λ) whose
 decisions have been equal so far. At the first different one the loop stops with `block.place` at
-the example and the column, the caller splits the column, and the loop goes on there.
+the example and the column, the caller splits the column, and the loop continues there.
 
 Arguments that may be None (`radius`, `dual`, `dense`, `csr`) are tested by `is not None` alone:
 where they are None, Numba drops such branches before it compiles them, so that a fit compiles
@@ -76,7 +76,7 @@ class State(NamedTuple):
 class Block(NamedTuple):
     """The drawn rows, their scores (columns x examples), and their changes, also times the clock.
 
-    `place` is the example and the column at which a loop stopped, or goes on.
+    `place` is the example and the column at which a loop stopped, or continues.
     """
 
     drawn: Array

@@ -157,7 +157,7 @@ def fit_to_files(learner: SDCA, files: Sequence[RowFile], classes: Array) -> Non
 def read_on_workers(client: Any, files: Sequence[RowFile], classes: Array) -> Any:
     """Return delayed blocks of features, labels and weights, without rows of no class.
 
-    The workers must see the files under the same names.
+    The workers need access to the files under the same paths.
     """
     import dask
 

@@ -19,7 +19,7 @@ from pegasos.program.tables.statistics import describe
 
 #: Features of statistics, of correlations and of scatter plots, and rows of these.
 FEATURES, CORRELATED, PAIRED, PAIR_ROWS = 40, 16, 3, 500
-#: Mean images of at most so many classes, from so many rows; images above 32 x 32 are made smaller.
+#: Mean images of at most this many classes, from this many rows; images above 32 x 32 are reduced.
 MEANS, MEAN_ROWS, PIXELS = 20, 20_000, 1024
 #: Distance from the mean, in std, at which boxes are cut.
 _CUT = 6.0

@@ -27,8 +27,8 @@ def explain_rows(
     """Return the explanation of a model on labeled rows.
 
     `rows` are the rows in the form that the model takes. `positive` is by default the rarer of two
-    classes. There is none for images, whose pixels have no meaning of their own, and for classes
-    that the model does not know.
+    classes. The result is None for images, whose pixels have no meaning of their own, and for
+    classes unknown to the model.
     """
     if dataset.y is None or dataset.image is not None or not len(dataset):
         return None

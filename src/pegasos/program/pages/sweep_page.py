@@ -94,7 +94,7 @@ def report_search(
     known: dict[str, Any] = {} if dataset is None else {"data": dataset.name}
     record = search_record(search, **{"figures": out_of_fold(search), **known, **facts})
     if record.honest is None and record.measure.name == "error":
-        # Each round draws all rows anew.
+        # Each round draws all rows again.
         rounds = int(np.clip(2e7 / search.labels_.shape[1], 50, 1000))
         record = replace(record, honest=search.honest_estimate(rounds=rounds))
     return search_page(record, search, dataset, X=rows, tsne=tsne)

@@ -13,7 +13,7 @@ import numpy as np
 Spec = dict[str, Any]
 Rows = list[dict[str, Any]]
 
-#: Colors of classes that color-blind readers can tell apart, on light and dark pages: those of
+#: Colors of classes that color-blind readers can distinguish, on light and dark pages: those of
 #: Okabe and Ito, then the ones that stay furthest from all others for every color blindness.
 CLASSES = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9"]
 CLASSES += ["#d55e00", "#976efe", "#6b6c4c", "#a7286e", "#c20a1f"]

@@ -22,7 +22,7 @@ BINS, ROUNDS = 10, 200
 def out_of_fold(search: Any) -> dict[str, Figure]:
     """Return the out-of-fold figure of a search's choice.
 
-    It is missing for scorers of scikit-learn, and if scores were not stored in all folds.
+    It is empty for scorers of scikit-learn, and if scores were not stored in all folds.
     """
     known = search.metric_ is not None or search.scoring in (None, "accuracy")
     if not known or not hasattr(search, "best_index_"):

@@ -22,11 +22,11 @@ _AMOUNT = _BEFORE + r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?" + _AFTER
 _AMOUNT_WITH_COMMA = _BEFORE + r"(?:\d{1,3}(?:,\d{3})+\.\d+|\d+(?:[.,]\d+)?)" + _AFTER
 _SIGNS = r"[$€£¥%\s]"
 _TIME = r"(?:[T ](\d\d?):(\d\d)(?::(\d\d(?:\.\d+)?))?(?:Z|([+-])(\d\d):?(\d\d))?)?$"
-#: 2024-05-31 or 2024/5/31; 31.5.2024; and 31/5/2024 or 5/31/2024, told apart by a whole column.
+#: 2024-05-31 or 2024/5/31; 31.5.2024; and 31/5/2024 or 5/31/2024, as the whole column shows.
 _YEAR_FIRST = r"^(\d{4})[-/.](\d\d?)[-/.](\d\d?)" + _TIME
 _DOTTED = r"^(\d\d?)\.(\d\d?)\.(\d{4})" + _TIME
 _SLASHED = r"^(\d\d?)[/-](\d\d?)[/-](\d{4})" + _TIME
-#: 20240531, from the year 1900 to 2099, in columns of at least so many numbers.
+#: 20240531, from the year 1900 to 2099, in columns of at least this many numbers.
 _COMPACT, _FEW = (19_000_101, 20_991_231), 10
 #: Examples for messages.
 EXAMPLES = {

@@ -18,11 +18,11 @@ _NAMED = re.compile(
     r"(?i:id|index|idx|row|rowid|uid|uuid|guid|unnamed: 0)"
     r"|.*(?i:[_ .-](?:id|uid|uuid|guid|no|nr|number))|.*[a-z](?:Id|ID|No|Nr)"
 )
-#: Whole numbers are identifiers if all are distinct where chance would make so many pairs equal.
+#: Whole numbers are identifiers if all are distinct where chance would make this many pairs equal.
 _REPEATS = 10
 #: Minimum rows to recognize numbers that grow by one.
 _COUNTING = 10
-#: Minimum share of distinct values if rows are repeated, from so many rows on.
+#: Minimum share of distinct values if rows are repeated, from this many rows on.
 _DIFFERENT, _FEW = 0.9, 20
 #: Text with more distinct values is noted; with more than half of the rows, it is an identifier.
 MANY_WORDS, _HALF = 1000, 0.5

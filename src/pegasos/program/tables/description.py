@@ -15,7 +15,7 @@ from pegasos.program.tables.dataset import NUMBER, TEXT, Array, Column, holds_wo
 from pegasos.program.tables.labels import rare_classes
 from pegasos.program.tables.messages import listed, shown
 
-#: A table is unbalanced if its largest class has so many times the rows of its rarest.
+#: A table is unbalanced if its largest class has this many times the rows of its rarest.
 UNBALANCED = 3
 #: Rows that are used: half of them train the trees.
 MOST_ROWS = 2000

@@ -11,7 +11,7 @@ from scipy import sparse
 from pegasos.program.tables.dataset import Array, is_frame
 from pegasos.program.tables.description import Description, Feature
 
-#: Correlations come from at most this many numbers (128 MB), of at most so many columns.
+#: Correlations come from at most this many numbers (128 MB), of at most this many columns.
 CORRELATED_NUMBERS, CORRELATED_FEATURES = 16_000_000, 500
 TOP_PAIRS = 10
 #: Least outlier threshold for which most rows of a column cannot be outliers: if three quarters

@@ -43,7 +43,7 @@ Array = np.ndarray[Any, Any]
 
 #: Rows, and rows per feature, from which this method is used.
 MANY_ROWS, ROWS_A_FEATURE = 20_000, 200
-#: The sample is at most one row in so many, and is solved at least to this gap.
+#: The sample is at most one row in this many, and is solved at least to this gap.
 ONE_IN, SAMPLE_GAP = 8, 0.01
 #: The optimum of n sampled rows with d features has a relative error of about √(d/n). The rows in a
 #: band of BAND times this width are fetched first, but at most FIRST_SHARE of all, and at most

@@ -81,8 +81,8 @@ FLOAT32_PASSES = 20
 #: Features from which the Hessian takes so much longer than the rest of a pass in memory that the
 #: line search is a pass of its own: 20,000 x 1,000 rows at C = 0.01 take 14 Hessians, not 26.
 SEARCHED = 128
-#: A sample is one row in so many, if it has so many rows per feature (below, its own passes cost
-#: more than they save) and so many of either label; it is solved to this relative gap. Hinge at
+#: A sample is one row in this many, if it has this many rows per feature (below, its passes cost
+#: more than they save) and this many of either label; it is solved to this relative gap. Hinge at
 #: C = 0.001, 1, 100: 30,000 x 150 rows take 10, 11, 13 passes instead of 12, 16, 18, 100,000 x 20
 #: rows 4, 4, 5 instead of 9, 11, 12.
 ONE_IN, ROWS_PER_FEATURE, ROWS_PER_LABEL, SAMPLE_TOL = 8, 20, 5, 1e-3
