@@ -20,12 +20,12 @@ from pegasos.engine.optimum.problem import empty_history
 from pegasos.engine.rows.kernel_rows import KernelRows
 from pegasos.engine.rows.landmarks import pursue
 from pegasos.engine.rows.sources import GramRows
+from pegasos.learners.calibration import carry_over
 from pegasos.learners.sdca import SDCA
 from pegasos.learners.task import is_precomputed, known_codes
 from pegasos.nystroem import CUTS, Nystroem, whitening
 from pegasos.search.anatomy import anatomy
-from pegasos.search.decisions import carry_over
-from pegasos.search.estimates import Estimate, held_out, mcnemar
+from pegasos.search.estimates import Estimate, held_out
 from pegasos.sklearn_private import safe_indexing
 
 Array = np.ndarray[Any, Any]
@@ -331,3 +331,15 @@ def _reset(learner: Any, refitted: SDCA | None) -> None:
         learner.gap_, learner.objective_ = float("nan"), refitted.objective_
         learner.dual_objective_ = np.full_like(learner.objective_, np.nan)
         learner.objective_curve_ = empty_history()
+
+
+def mcnemar(wrong_one: Array, wrong_two: Array) -> float:
+    """Return the exact two-sided p-value of McNemar's test that two models err equally often.
+
+    >>> mcnemar(np.array([1, 1, 1, 1, 1, 1, 0, 0]) > 0, np.zeros(8) > 0)
+    0.03125
+    """
+    from scipy.stats import binomtest
+
+    only_one, discordant = int(np.sum(wrong_one & ~wrong_two)), int(np.sum(wrong_one != wrong_two))
+    return 1.0 if discordant == 0 else float(binomtest(only_one, discordant, 0.5).pvalue)

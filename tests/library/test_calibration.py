@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 import pegasos
 from pegasos import SDCA, Perceptron, SweepCV
-from pegasos.learners.calibration import ISOTONIC, SIGMOID, Calibration, fit_calibration
+from pegasos.learners.calibration import ISOTONIC, SIGMOID, Calibration, carry_over, fit_calibration
 from pegasos.learners.one_vs_all import probabilities
 from pegasos.metrics import Metric, answers
 from pegasos.program.errors import BadModel
@@ -27,7 +27,6 @@ from pegasos.search.decisions import (
     Aim,
     Rates,
     ScaleWarning,
-    carry_over,
     choose_calibration,
     choose_threshold,
     expected_calibration_error,

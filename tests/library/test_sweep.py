@@ -33,9 +33,10 @@ from pegasos import SDCA, Pegasos, Perceptron, SweepCV
 from pegasos.kernels import Gaussian, Laplacian, Polynomial
 from pegasos.metrics import Metric
 from pegasos.preprocessing import DropOutliers
-from pegasos.search.estimates import bootstrap_choice, held_out, mcnemar
+from pegasos.search.estimates import bootstrap_choice, held_out
 from pegasos.search.grid import SweepWarning
 from pegasos.search.store import StoreFailure
+from pegasos.shrinking import mcnemar
 from samples import digits, quadric_like
 
 pytestmark = pytest.mark.filterwarnings(

@@ -22,6 +22,7 @@ import pegasos
 from command_line import call, fine, messy, written
 from pegasos import SDCA, Nystroem, Pegasos, Perceptron, SweepCV
 from pegasos.engine.kernels.standard import KERNELS
+from pegasos.explaining.responses import class_probabilities
 from pegasos.kernels import Gaussian
 from pegasos.learners.calibration import Calibration, fit_calibration
 from pegasos.preprocessing import DropOutliers
@@ -29,7 +30,7 @@ from pegasos.program.errors import BadModel
 from pegasos.program.modelfile import BadModel as SameBadModel
 from pegasos.program.onnxfile import export_onnx, graph
 from pegasos.program.onnxfile.model import Agreement, OnnxModel
-from pegasos.search.anatomy import anatomy, class_probabilities
+from pegasos.search.anatomy import anatomy
 from samples import digits, passing_polars_on, usps
 
 

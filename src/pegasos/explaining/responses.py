@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pegasos.explaining.tables import Columns, gaps, is_number
-from pegasos.search.anatomy import anatomy, class_probabilities
+from pegasos.search.anatomy import anatomy
 
 Array = np.ndarray[Any, Any]
 
@@ -157,3 +157,11 @@ def _categories(
 def _noise(scores: Array) -> float:
     """Return the largest difference that rounding explains."""
     return float(_ROUNDING * max(np.abs(scores).max(), 1e-300))
+
+
+def class_probabilities(model: Any, X: Any, scores: Any) -> Any:
+    """Return class probabilities of rows with known decision values; None if there are none."""
+    learner = anatomy(model, fitted=True).learner
+    if not learner.has_probabilities:
+        return None
+    return model.predict_proba(X) if learner.couples_pairs else learner.probabilities_of(scores)

@@ -14,9 +14,6 @@ from pegasos.learners.task import Task, combined_weights, encode_classes, known_
 if TYPE_CHECKING:  # solvers are imported where a fit starts: predictions need none
     from pegasos.engine.walk.walk import Walk
 
-#: Mark of models that have learned from parts: a later fit cannot go on with the same rows.
-_PARTS = "parts of the rows"
-
 
 def _is_linear(estimator: Any) -> bool:
     if estimator.kernel is not None:
@@ -65,7 +62,7 @@ class PartialFitClassifier(OneVsAllClassifier):
             raise ValueError("partial_fit needs class_weight as {class: weight}, not 'balanced'.")
         weights = combined_weights(sample_weight, self.class_weight, self.classes_, codes, X)
         self._learn_part(open_task(self, X, codes, weights, len(self.classes_)), self._saved)
-        self._mark = _PARTS
+        self._mark = "parts of the rows"  # which no later fit has
         if not first:  # the longest row so far, if the lengths of all of them are known
             known = [each for each in (before, self._reach) if each is not None]
             self._reach = max(known) if len(known) == 2 else None

@@ -84,11 +84,3 @@ def anatomy(estimator: Any, fitted: bool = False) -> Anatomy:
                 f"DropOutliers; got {type(inner).__name__}. For other estimators use GridSearchCV."
             )
     return Anatomy(tuple(stages), inner, prefix, weight_name)
-
-
-def class_probabilities(model: Any, X: Any, scores: Any) -> Any:
-    """Return class probabilities of rows with known decision values; None if there are none."""
-    learner = anatomy(model, fitted=True).learner
-    if not learner.has_probabilities:
-        return None
-    return model.predict_proba(X) if learner.couples_pairs else learner.probabilities_of(scores)

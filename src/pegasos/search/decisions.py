@@ -150,26 +150,6 @@ def _class_counts(scores: Array, codes: Array, pairs: bool) -> Array:
     return np.bincount(codes, minlength=class_count(columns) if pairs else columns)
 
 
-def carry_over(known: Any, fresh: Any, scores: Array, others: Array) -> None:
-    """Copy calibration and threshold of one learner to another that was fitted to more rows.
-
-    A linear map of each column, from the scores of both for the same rows, accounts for different
-    scales: with few rows of a class and strong regularization scores may be nearly constant, and
-    small shifts would change every decision.
-    """
-    if known.calibration_ is None and not known.threshold_:
-        return
-    old, new = (np.asarray(each, np.float64).reshape(len(each), -1) for each in (scores, others))
-    spread, shared = new.var(axis=0), ((new - new.mean(axis=0)) * (old - old.mean(axis=0))).mean(0)
-    slopes = shared / np.where(spread > 0, spread, 1.0)
-    slopes = np.where(slopes > 0, slopes, 1.0)  # scores that do not grow together
-    offsets = old.mean(axis=0) - slopes * new.mean(axis=0)
-    if known.calibration_ is not None:
-        fresh.calibration_ = known.calibration_.rescaled(slopes, offsets)
-    if known.threshold_:
-        fresh.threshold_ = float((known.threshold_ - offsets[0]) / slopes[0])
-
-
 def reliability(p: Array, true: Array, bins: int = 10) -> list[tuple[float, float, int]]:
     """Return mean probability, share of positive rows and row count of equally large bins.
 

@@ -75,18 +75,6 @@ def held_out(wrong: Array) -> Estimate:
     return Estimate(mistakes / rows, low, high, f"{rows} rows held out")
 
 
-def mcnemar(wrong_one: Array, wrong_two: Array) -> float:
-    """Return the exact two-sided p-value of McNemar's test that two models err equally often.
-
-    >>> mcnemar(np.array([1, 1, 1, 1, 1, 1, 0, 0]) > 0, np.zeros(8) > 0)
-    0.03125
-    """
-    from scipy.stats import binomtest
-
-    only_one, discordant = int(np.sum(wrong_one & ~wrong_two)), int(np.sum(wrong_one != wrong_two))
-    return 1.0 if discordant == 0 else float(binomtest(only_one, discordant, 0.5).pvalue)
-
-
 @dataclass(frozen=True)
 class Figure:
     """Metric on `rows` rows with a 95 % interval, compared with the best constant answer.

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -279,20 +278,19 @@ def fit_in_time(
     return model, known
 
 
-@contextmanager
-def limited(until: float | None) -> Iterator[None]:
+@dataclass(frozen=True)
+class Alarm:
+    """Event that is set from a moment of the monotonic clock on."""
+
+    moment: float
+
+    def is_set(self) -> bool:
+        """Tell whether the moment has come."""
+        return time.monotonic() >= self.moment
+
+
+def limited(until: float | None) -> AbstractContextManager[None]:
     """Make fits of this thread raise `Interrupted` at this moment of the monotonic clock."""
-    if until is None:
-        yield
-        return
-    if until <= time.monotonic():
+    if until is not None and Alarm(until).is_set():
         raise Interrupted
-    halt = threading.Event()
-    timer = threading.Timer(until - time.monotonic(), halt.set)
-    timer.daemon = True
-    timer.start()
-    try:
-        with interruptible(halt):
-            yield
-    finally:
-        timer.cancel()
+    return nullcontext() if until is None else interruptible(Alarm(until))

@@ -33,8 +33,8 @@ def _with(name: str, value: Any) -> Iterator[None]:
         setattr(_thread, name, before)
 
 
-def interruptible(event: threading.Event) -> AbstractContextManager[None]:
-    """Make fits of this thread raise `Interrupted` soon after the event is set."""
+def interruptible(event: Any) -> AbstractContextManager[None]:
+    """Make fits of this thread raise `Interrupted` soon after `event.is_set()`."""
     return _with("halt", event)
 
 
