@@ -20,12 +20,12 @@ from pegasos.engine.optimum.problem import empty_history
 from pegasos.engine.rows.kernel_rows import KernelRows
 from pegasos.engine.rows.landmarks import pursue
 from pegasos.engine.rows.sources import GramRows
+from pegasos.estimates import Estimate, held_out
 from pegasos.learners.calibration import carry_over
 from pegasos.learners.sdca import SDCA
 from pegasos.learners.task import is_precomputed, known_codes
 from pegasos.nystroem import CUTS, Nystroem, whitening
 from pegasos.search.anatomy import anatomy
-from pegasos.search.estimates import Estimate, held_out
 from pegasos.sklearn_private import safe_indexing
 
 Array = np.ndarray[Any, Any]

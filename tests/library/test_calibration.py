@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 import pegasos
 from pegasos import SDCA, Perceptron, SweepCV
+from pegasos.estimates import expected_calibration_error, reliability
 from pegasos.learners.calibration import ISOTONIC, SIGMOID, Calibration, carry_over, fit_calibration
 from pegasos.learners.one_vs_all import probabilities
 from pegasos.metrics import Metric, answers
@@ -29,8 +30,6 @@ from pegasos.search.decisions import (
     ScaleWarning,
     choose_calibration,
     choose_threshold,
-    expected_calibration_error,
-    reliability,
 )
 
 RANDOM = np.random.default_rng(0)
@@ -213,8 +212,9 @@ def test_a_threshold_decides_for_either_class():
 
 def test_scores_without_a_common_scale_are_reported():
     """If no row is likely positive, hinge scores are all alike and a warning says so."""
-    X = RANDOM.normal(size=(1500, 3))
-    y = np.where(X @ [0.7, -0.5, 0.3] + RANDOM.logistic(size=1500) > 3.4, "churned", "stayed")
+    random = np.random.default_rng(3)
+    X = random.normal(size=(1500, 3))
+    y = np.where(X @ [0.7, -0.5, 0.3] + random.logistic(size=1500) > 3.4, "churned", "stayed")
     aim = Aim(wish="recall", least=0.6)
     hinge = SweepCV(SDCA(random_state=0), {"lam": [1e-3]}, scoring=Metric("average-precision")).fit(
         X, y

@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from pegasos import SDCA, Perceptron, SweepCV, explain
+from pegasos.estimates import Figure, measured
 from pegasos.learners.calibration import fit_calibration
 from pegasos.metrics import (
     METRICS,
@@ -25,7 +26,6 @@ from pegasos.metrics import (
     shown_value,
 )
 from pegasos.program.pages.wording import verdict_words
-from pegasos.search.estimates import Figure, measured
 
 RANDOM = np.random.default_rng(0)
 

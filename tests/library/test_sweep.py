@@ -30,10 +30,10 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from pegasos import SDCA, Pegasos, Perceptron, SweepCV
+from pegasos.estimates import bootstrap_choice, held_out
 from pegasos.kernels import Gaussian, Laplacian, Polynomial
 from pegasos.metrics import Metric
 from pegasos.preprocessing import DropOutliers
-from pegasos.search.estimates import bootstrap_choice, held_out
 from pegasos.search.grid import SweepWarning
 from pegasos.search.store import StoreFailure
 from pegasos.shrinking import mcnemar

@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 from command_line import call, fine, numbers
+from pegasos.estimates import Estimate
 from pegasos.program.pages.wording import unlike_words
 from pegasos.program.records.runs import ErrorCount
-from pegasos.search.estimates import Estimate
 
 USELESS = ("--lam", "10", "--drop", "customer", "-o", "m.model")
 LINEAR = ("--kernel", "linear", "--lam", "1e-2,1e-1", "--force")

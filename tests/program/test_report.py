@@ -17,6 +17,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import pegasos.program.pages
 from pegasos import SDCA, Pegasos, Perceptron, SweepCV, save
+from pegasos.estimates import Estimate
 from pegasos.kernels import Gaussian, Kernel, Polynomial
 from pegasos.metrics import Measure
 from pegasos.program.pages import read_page, report, write_report
@@ -36,7 +37,6 @@ from pegasos.program.records.runs import (
 )
 from pegasos.program.records.searches import search_record
 from pegasos.program.tables.dataset import BadData, Column, Dataset
-from pegasos.search.estimates import Estimate
 from pegasos.search.grid import Advice
 from pegasos.search.settings import Setting, Stop
 from pegasos.studies import Claim, Figure, StudyResult, judge

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from pegasos.estimates import Figure, measured
 from pegasos.explaining.importance import Importance, ask, importances
 from pegasos.explaining.responses import Dependence, Effect, dependence, effects
 from pegasos.explaining.tables import Columns
 from pegasos.metrics import Metric
 from pegasos.search.anatomy import anatomy
-from pegasos.search.estimates import Figure, measured
 
 __all__ = ["Dependence", "Effect", "Explanation", "Importance", "explain"]
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from pegasos.engine.runtime.threads import slices
+from pegasos.estimates import resamples
 from pegasos.explaining.responses import class_probabilities
 from pegasos.explaining.tables import Columns
 from pegasos.metrics import LABELS, Answers, Metric, answers
 from pegasos.search.anatomy import anatomy
-from pegasos.search.estimates import resamples
 
 Array = np.ndarray[Any, Any]
 

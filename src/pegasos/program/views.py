@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from pegasos.estimates import Figure
 from pegasos.learners.catalogue import ONE_VS_ONE
 from pegasos.metrics import Measure
 from pegasos.program.pages.values import count
@@ -33,7 +34,6 @@ from pegasos.program.terminal import console
 from pegasos.program.terminal.console import percent
 from pegasos.program.terminal.grammar import option_flag
 from pegasos.program.terminal.reproduction import expansion_degree, kernel_words
-from pegasos.search.estimates import Figure
 from pegasos.search.grid import Advice
 from pegasos.search.settings import Setting
 

@@ -27,7 +27,7 @@ _HOMES = {"SweepCV": "pegasos.search.sweep", "TwoStageSearchCV": "pegasos.search
 
 
 def __getattr__(name: str) -> Any:
-    """Import a search on first use: settings and estimates of records need no learner."""
+    """Import a search on first use: settings of records need no learner."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pegasos.estimates import resamples
 from pegasos.metrics import METRICS, Metric, answers
-from pegasos.search.estimates import resamples
 
 if TYPE_CHECKING:
     from pegasos.learners.calibration import Calibration
@@ -148,22 +148,6 @@ def _class_counts(scores: Array, codes: Array, pairs: bool) -> Array:
 
     columns = 2 if scores.ndim == 1 else max(2, scores.shape[1])
     return np.bincount(codes, minlength=class_count(columns) if pairs else columns)
-
-
-def reliability(p: Array, true: Array, bins: int = 10) -> list[tuple[float, float, int]]:
-    """Return mean probability, share of positive rows and row count of equally large bins.
-
-    >>> reliability(np.array([0.1, 0.1, 0.9, 0.9]), np.array([False, False, True, False]), bins=2)
-    [(0.1, 0.0, 2), (0.9, 0.5, 2)]
-    """
-    parts = [part for part in np.array_split(np.argsort(p, kind="stable"), bins) if len(part)]
-    return [(float(p[part].mean()), float(true[part].mean()), len(part)) for part in parts]
-
-
-def expected_calibration_error(bins: list[tuple[float, float, int]]) -> float:
-    """Return the mean absolute difference of probability and share, weighted by bin size."""
-    total = sum(rows for _, _, rows in bins)
-    return sum(rows * abs(p - share) for p, share, rows in bins) / total
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,7 @@ class Evaluation:
     ) -> None:
         self.cells, self.problem, self._search = list[Cell](), problem, search
         self._splits, self._classes = problem.splits, problem.classes
+        self.folds = len(problem.splits)
         self._scorers, self._score_params = scoring
         self._results: list[list[dict[str, Any] | None]] = []
         self.extend(cells)
@@ -65,11 +66,6 @@ class Evaluation:
         """Append cells, numbered from the end."""
         self.cells += cells
         self._results += [[None] * self.folds for _ in cells]
-
-    @property
-    def folds(self) -> int:
-        """Number of folds."""
-        return len(self._splits)
 
     def _open(self, folder: str | Path) -> Store:
         for cell in self.cells:
@@ -129,8 +125,9 @@ class Evaluation:
         if self._store is not None:
             rows = zip(unit.cells, found, strict=True)
             self._store.save((self._key(cell), unit.fold, each) for cell, each in rows)
-        what = f"{unit.learner!r} fold {unit.fold + 1}"
-        self._progress.advance(len(unit.cells), what, self.best())
+        means, what = self.values().mean(axis=1), f"{unit.learner!r} fold {unit.fold + 1}"
+        best = None if np.isnan(means).all() else float(np.nanmax(means))
+        self._progress.advance(len(unit.cells), what, best)
 
     def _result(self, cell: Cell, outcome: Outcome, fold: int) -> dict[str, Any]:
         (train, test), begin = self._splits[fold], time.perf_counter()
@@ -230,11 +227,6 @@ class Evaluation:
         found = np.full((len(wide), len(self._classes)), min(-1.0, float(wide.min())))
         found[:, codes] = wide
         return found
-
-    def best(self) -> float | None:
-        """Return the best mean score of a complete cell so far."""
-        means = self.values().mean(axis=1)
-        return None if np.isnan(means).all() else float(np.nanmax(means))
 
     def fold_results(self) -> list[dict[str, Any]]:
         """Return a dictionary for each cell and fold, for GridSearchCV; unknown values are nan."""

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.validation import check_is_fitted
 
+from pegasos.estimates import Estimate, Figure, bootstrap_choice, measured
 from pegasos.learners.parameters import Connected, NotConverged, warn_user
 from pegasos.metrics import LABELS, PROBABILITIES, Answers, Metric, answers, as_metric, measure_of
 from pegasos.search.anatomy import anatomy
@@ -21,7 +22,6 @@ from pegasos.search.decisions import (
     scale_warning,
 )
 from pegasos.search.display import as_html
-from pegasos.search.estimates import Estimate, Figure, bootstrap_choice, measured
 from pegasos.search.grid import Cell, SweepWarning, advise, simplest_as_good
 
 Array = np.ndarray[Any, Any]

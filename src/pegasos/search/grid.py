@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 
-from pegasos.engine.kernels.base import Kernel, plain
+from pegasos.engine.kernels.base import Kernel, is_number, plain
 from pegasos.engine.kernels.standard import Polynomial
 from pegasos.search.anatomy import Anatomy, anatomy
 from pegasos.search.settings import Setting
@@ -182,8 +181,8 @@ def advise(cells: list[Cell], folds: Array, best: int) -> list[Advice]:
         return len(gain) > 1 and bool(mean[best] - mean[other] > errors * standard_error(gain))
 
     for name, value in settings[best].items():
-        values = sorted(each for each in {each.get(name) for each in settings} if _is_number(each))
-        if not _is_number(value) or len(values) < 3 or value not in (values[0], values[-1]):
+        values = sorted(each for each in {each.get(name) for each in settings} if is_number(each))
+        if not is_number(value) or len(values) < 3 or value not in (values[0], values[-1]):
             continue
         near = {**settings[best], name: values[1] if value == values[0] else values[-2]}
         neighbor = settings.index(near) if near in settings else None
@@ -193,10 +192,6 @@ def advise(cells: list[Cell], folds: Array, best: int) -> list[Advice]:
         elif neighbor is None or is_better_than(neighbor, 1):
             found.append(Advice(name, value, "smaller" if value == values[0] else "larger"))
     return found
-
-
-def _is_number(value: Any) -> TypeGuard[float]:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def standard_error(values: Array) -> float:

@@ -216,7 +216,9 @@ class UnitRun:
         for place in np.flatnonzero(self._stop_of == stop).tolist():
             lam = self._lam_of[place]
             own = np.ascontiguousarray(scores[lam].T, dtype=self._dtype)
-            labels = self._classes[decide(self._learner.decision_values(own))].astype(np.int32)
+            values = self._learner.decision_values(own)
+            codes = values.argmax(axis=1) if values.shape[1] > 1 else (values[:, 0] > 0).astype(int)
+            labels = self._classes[codes].astype(np.int32)
             given = (labels, own, self._classes, float(support[lam]), float(gaps[lam]))
             self.outcomes[place] = Outcome(*given)
 
@@ -244,8 +246,3 @@ def run_together(runs: list[UnitRun]) -> list[list[Outcome]]:
     for outcome in chain(*found):
         outcome.seconds = seconds
     return found
-
-
-def decide(scores: Array) -> Array:
-    """Return the index of the predicted class: by the sign of one score, else the largest score."""
-    return (scores[..., 0] > 0).astype(np.intp) if scores.shape[-1] == 1 else scores.argmax(axis=-1)

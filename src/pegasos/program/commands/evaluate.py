@@ -45,9 +45,9 @@ def command(
     """
     from sklearn.metrics import confusion_matrix
 
+    from pegasos.estimates import measured
     from pegasos.program.records.runs import ErrorCount
     from pegasos.program.saved_models import SavedModel
-    from pegasos.search.estimates import measured
 
     saved = SavedModel.open(model, memory)
     metric = metric_for(saved, judging)

@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from pegasos.engine.runtime.interruption import Interrupted
+from pegasos.estimates import Figure, measured
 from pegasos.learners.calibration import carry_over
 from pegasos.learners.catalogue import model_of
 from pegasos.metrics import PROBABILITIES, Answers, Metric, answers
@@ -25,7 +26,6 @@ from pegasos.program.tables.row_hashes import hash_rows
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import RunningOptions
 from pegasos.search.anatomy import anatomy
-from pegasos.search.estimates import Figure, measured
 from pegasos.search.two_stage import limited
 
 #: Training rows that relate the scores of a refitted model to those before.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pegasos.estimates import Figure
 from pegasos.learners.catalogue import ONE_VS_ONE, SDCA
 from pegasos.metrics import Metric
 from pegasos.program.datasets import load_or_outline
@@ -19,7 +20,6 @@ from pegasos.program.records.runs import ErrorCount, WholeRecord
 from pegasos.program.tables.dataset import Array, Column, Dataset, Outline
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import LearningOptions, ReadingOptions, RunningOptions
-from pegasos.search.estimates import Figure
 
 
 @dataclass(frozen=True)

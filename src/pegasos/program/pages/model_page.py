@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pegasos.estimates import Estimate
 from pegasos.explaining import Explanation
 from pegasos.program.modelfile import read_model
 from pegasos.program.pages.blocks import (
@@ -41,7 +42,6 @@ from pegasos.program.tables.row_hashes import hash_rows, split_known
 from pegasos.program.terminal.console import percent
 from pegasos.program.terminal.reproduction import next_commands, python_lines
 from pegasos.search.anatomy import anatomy
-from pegasos.search.estimates import Estimate
 from pegasos.search.settings import Setting
 
 

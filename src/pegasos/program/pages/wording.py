@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pegasos.engine.walk.losses import PROBABILISTIC
+from pegasos.estimates import Estimate, Figure
 from pegasos.learners.catalogue import MODELS
 from pegasos.metrics import METRICS, PROBABILITIES, Measure
 from pegasos.program.pages.values import cost_text, count
@@ -17,7 +18,6 @@ from pegasos.program.records.runs import (
 from pegasos.program.tables.description import UNBALANCED
 from pegasos.program.terminal.console import percent
 from pegasos.search.decisions import Threshold
-from pegasos.search.estimates import Estimate, Figure
 from pegasos.search.settings import Setting
 
 

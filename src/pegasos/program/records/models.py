@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from pegasos.estimates import Estimate, Figure
 from pegasos.learners.catalogue import model_of
 from pegasos.program.records.codec import OtherVersion, from_json
 from pegasos.program.records.runs import ErrorCount
 from pegasos.program.tables.dataset import Column
 from pegasos.search.anatomy import anatomy
 from pegasos.search.decisions import Threshold
-from pegasos.search.estimates import Estimate, Figure
 
 
 @dataclass(frozen=True)

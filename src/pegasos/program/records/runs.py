@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from pegasos.estimates import Estimate, Figure, held_out
 from pegasos.metrics import Measure, measure_of
 from pegasos.program.tables.labels import label_texts
 from pegasos.search.decisions import OWN, Threshold
-from pegasos.search.estimates import Estimate, Figure, held_out
 from pegasos.search.grid import Advice
 from pegasos.search.settings import Setting
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from pegasos.estimates import Figure, expected_calibration_error, reliability
 from pegasos.metrics import measure_of, shown_value
 from pegasos.program.records.runs import OUT_OF_FOLD, CalibrationRecord, CellRecord, SearchRecord
 from pegasos.program.tables.labels import label_text, label_texts
-from pegasos.search.decisions import Calibrated, expected_calibration_error, reliability
-from pegasos.search.estimates import Figure
+from pegasos.search.decisions import Calibrated
 
 #: Bins of a reliability diagram, and simulations of sampling noise.
 BINS, ROUNDS = 10, 200

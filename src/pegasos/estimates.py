@@ -1,4 +1,4 @@
-"""Estimates from predictions: expected errors, metrics with their noise, comparisons of models."""
+"""Estimates from predictions: expected errors, metrics with their noise, errors of calibration."""
 
 from __future__ import annotations
 
@@ -128,3 +128,19 @@ def resamples(rows: int, rounds: int | None = None) -> Iterator[Array]:
     random = np.random.default_rng(0)
     for _ in range(rounds):
         yield np.bincount(random.integers(0, rows, rows), minlength=rows).astype(float)
+
+
+def reliability(p: Array, true: Array, bins: int = 10) -> list[tuple[float, float, int]]:
+    """Return mean probability, share of positive rows and row count of equally large bins.
+
+    >>> reliability(np.array([0.1, 0.1, 0.9, 0.9]), np.array([False, False, True, False]), bins=2)
+    [(0.1, 0.0, 2), (0.9, 0.5, 2)]
+    """
+    parts = [part for part in np.array_split(np.argsort(p, kind="stable"), bins) if len(part)]
+    return [(float(p[part].mean()), float(true[part].mean()), len(part)) for part in parts]
+
+
+def expected_calibration_error(bins: list[tuple[float, float, int]]) -> float:
+    """Return the mean absolute difference of probability and share, weighted by bin size."""
+    total = sum(rows for _, _, rows in bins)
+    return sum(rows * abs(p - share) for p, share, rows in bins) / total
