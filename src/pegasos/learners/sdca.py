@@ -175,7 +175,8 @@ class SDCA(RegularizedClassifier):
         if certified and self.finish:
             memory = max(0, task.plan.budget - task.plan.bytes)
             given = (intercept_of(self), tol, task.members, memory)
-            exact = ExactSolver(Problem(task.rows, method.loss, *given), task.warm_path)
+            problem = Problem(task.rows, method.loss, *given, needs_dual=self.warm_start)
+            exact = ExactSolver(problem, task.warm_path)
         solver = DualAscent(walk, lams, weights, codes, tol, exact)
         if saved is not None:
             solver.resume(_inside_box(saved, task, lams))

@@ -147,6 +147,11 @@ def on_features(solve: Callable[..., Sequence[Optimum | None]], starts: bool = F
     return run
 
 
+def _margin_rows(problem: Problem, targets: list[Target], start: Any) -> list[Optimum | None]:
+    given = (targets, problem.intercept, problem.tol, problem.members, problem.needs_dual)
+    return solve_margin_rows(problem.rows.X, *given)
+
+
 def _explicit_working_sets(
     problem: Problem, targets: list[Target], start: Any
 ) -> list[Optimum | None]:
@@ -206,7 +211,7 @@ METHODS = (
     Method(
         "rows near the margin",
         hinge & few_features & regularized & stored,
-        on_features(solve_margin_rows),
+        _margin_rows,
         NO_EPOCHS,
         many_rows,
         "interior point",

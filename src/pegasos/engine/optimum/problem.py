@@ -119,6 +119,7 @@ class Problem:
     rows : row source, explicit features or a kernel.
     members : the training rows; None means all.
     memory : bytes that a solver may use.
+    needs_dual : whether a later fit starts from the dual coefficients.
     """
 
     def __init__(
@@ -129,9 +130,10 @@ class Problem:
         tol: float,
         members: Array | None,
         memory: int,
+        needs_dual: bool = True,
     ) -> None:
         self.rows, self.loss, self.intercept, self.tol = rows, loss, intercept, tol
-        self.members, self.memory = members, memory
+        self.members, self.memory, self.needs_dual = members, memory, needs_dual
         self.m = rows.count if members is None else len(members)
 
     @property
