@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from pegasos.program.pages import report
     from pegasos.program.pages.play_page import play
     from pegasos.program.tables.named_sets import load_set
-    from pegasos.search import SweepCV, TwoStageSearchCV
+    from pegasos.search.sweep import SweepCV
+    from pegasos.search.two_stage import TwoStageSearchCV
     from pegasos.shrinking import shrink
 
 __version__ = "0.1.0"
@@ -50,8 +51,8 @@ _HOMES = {
     "Pegasos": "pegasos.learners.pegasos",
     "Perceptron": "pegasos.learners.perceptron",
     "SDCA": "pegasos.learners.sdca",
-    "SweepCV": "pegasos.search",
-    "TwoStageSearchCV": "pegasos.search",
+    "SweepCV": "pegasos.search.sweep",
+    "TwoStageSearchCV": "pegasos.search.two_stage",
     "explain": "pegasos.explaining",
     "export_onnx": "pegasos.program.onnxfile",
     "full_kernel_bound": "pegasos.nystroem",

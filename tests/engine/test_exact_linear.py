@@ -453,7 +453,7 @@ def test_can_be_interrupted(loss: str) -> None:
     X, y = table(100, 4)
     halt = threading.Event()
     halt.set()
-    with interruptible(halt), pytest.raises(Interrupted):
+    with interruptible(halt.is_set), pytest.raises(Interrupted):
         SOLVERS[loss](X, [Target(y, np.ones(100))], Intercept.FREE, 1e-3)
 
 

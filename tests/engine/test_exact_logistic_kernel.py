@@ -241,7 +241,7 @@ def test_interruption():
     X, y = problem(50)
     event = threading.Event()
     event.set()
-    with interruptible(event), pytest.raises(Interrupted):
+    with interruptible(event.is_set), pytest.raises(Interrupted):
         solve_logistic_iteratively(
             GramRows.of(Gaussian(1.0), X), [Target(y, np.ones(50))], Intercept.NONE, 1e-3
         )

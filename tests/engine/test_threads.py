@@ -111,7 +111,7 @@ def test_waiting_threads_can_be_stopped() -> None:
         time.sleep(0.001)
         return True
 
-    with our_threads(2), interruptible(halt), pytest.raises(Interrupted):
+    with our_threads(2), interruptible(halt.is_set), pytest.raises(Interrupted):
         run_repeatedly(work, [0, 1])
 
 

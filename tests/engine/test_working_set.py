@@ -156,7 +156,7 @@ def test_fits_report_progress_and_can_be_stopped() -> None:
     assert told[0] > 1e-6 >= told[-1]
     halt = threading.Event()
     halt.set()
-    with interruptible(halt), pytest.raises(Interrupted):
+    with interruptible(halt.is_set), pytest.raises(Interrupted):
         sets.solve([Target(y, np.full(200, 100.0))], 1e-6)
 
 

@@ -120,7 +120,11 @@ def idle(client: Client, seconds: float = 10.0) -> bool:
 
 def test_an_interruption_cancels_the_tasks(rows: Any, client: Client) -> None:
     halt = threading.Event()
-    with interruptible(halt), listening(lambda gap, tol: halt.set()), pytest.raises(Interrupted):
+    with (
+        interruptible(halt.is_set),
+        listening(lambda gap, tol: halt.set()),
+        pytest.raises(Interrupted),
+    ):
         DaskSDCA(client=client).fit(*in_blocks(*rows, 70))
     assert idle(client, 20.0)
 

@@ -299,9 +299,8 @@ def test_values_by_name() -> None:
     assert Setting.of(Pegasos(n_iter=9)).stop == Stop("n_iter", 9)
     part = freeze(PolynomialFeatures(3))
     assert isinstance(part, Part)
-    assert (part.name, part.home, part.get("degree"), part.get("order", "C")) == (
+    assert (part.name, part.get("degree"), part.get("order", "C")) == (
         "PolynomialFeatures",
-        "sklearn.preprocessing",
         3,
         "C",
     )

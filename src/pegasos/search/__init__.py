@@ -11,23 +11,3 @@
 `SweepCV` evaluates all cells once, `TwoStageSearchCV` in stages. Their base in `finished` chooses a
 cell, and computes estimates and decisions from its out-of-fold predictions.
 """
-
-from __future__ import annotations
-
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from pegasos.search.sweep import SweepCV
-    from pegasos.search.two_stage import TwoStageSearchCV
-
-__all__ = ["SweepCV", "TwoStageSearchCV"]
-
-_HOMES = {"SweepCV": "pegasos.search.sweep", "TwoStageSearchCV": "pegasos.search.two_stage"}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a search on first use: settings of records need no learner."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)

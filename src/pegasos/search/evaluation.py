@@ -110,6 +110,8 @@ class Evaluation:
         fits = sum(len(unit.cells) for unit in units)
         about = f"rows {schedule.source}, budget {schedule.budget / 1e9:.1f} GB"
         self._progress.expect(fits, f"{fits} fits in {len(units)} walks, {about}")
+        if not units:
+            return True
         if search.client is not None:
             return schedule.run_on_cluster(units, self._add, search.client, until)
         return schedule.run(units, self._add, search.n_jobs, until)

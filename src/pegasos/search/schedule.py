@@ -102,8 +102,6 @@ class Schedule:
 
         On the fly all kernels of a fold advance together, and all threads compute their tiles.
         """
-        if not units:
-            return True
         on_the_fly, halt = self.source == "on the fly", threading.Event()
         shared = dict[Any, Lazy]()
         bundles = [(each, self._share(each, shared)) for each in self._bundles(units)]
@@ -140,8 +138,6 @@ class Schedule:
         """
         from pegasos.cluster_tasks import guarded, some_done
 
-        if not units:
-            return True
         sent = client.scatter(self, broadcast=True, hash=False)
         options = {"pure": False, "retries": RETRIES}
         running = {
@@ -186,7 +182,7 @@ class Schedule:
     def _work(
         self, bundle: list[Unit], given: list[tuple[Lazy, Lazy]], halt: threading.Event
     ) -> list[list[Outcome]]:
-        with interruptible(halt):
+        with interruptible(halt.is_set):
             distances = None
             if len(bundle) > 1:  # compute the distances of a block once for all
                 kernel: Any = bundle[0].kernel
@@ -195,33 +191,26 @@ class Schedule:
             return run_together([self._start(unit, *own, distances) for unit, own in both])
 
     def _start(self, unit: Unit, prepared: Lazy, rows: Lazy, distances: Any) -> UnitRun:
-        """Return the run of a unit at its beginning."""
-        X, members = prepared()
+        """Return the run of a unit at its beginning, whose task has all rows."""
+        (X, members), learner, problem = prepared(), unit.learner, self._problem
         kernel = unit.resolve_kernel(X, members)
         if self.source == "on the fly" and isinstance(kernel, Kernel):
             found: Any = KernelRows(kernel, X, distances)
         else:
             found = rows()
-        task, classes = self._task(unit, X, members, kernel, found)
-        train, test = self._problem.splits[unit.fold]
-        scored = np.concatenate([test, train]) if self._on_training else test
-        return UnitRun(unit.cells, task, classes, scored, self._seed)
-
-    def _task(
-        self, unit: Unit, X: Any, members: Array, kernel: Any, rows: Any
-    ) -> tuple[tasks.Task, Array]:
-        """Return the learner's task on all rows, and the classes of its training rows."""
-        learner, problem = unit.learner, self._problem
         classes, local = np.unique(problem.codes[members], return_inverse=True)
         if len(classes) < 2:
             raise ValueError("a fold has training rows of one class only: use stratified folds.")
-        codes, weights = np.full(rows.count, -1, dtype=np.int64), np.zeros(rows.count)
+        codes, weights = np.full(found.count, -1, dtype=np.int64), np.zeros(found.count)
         part = None if problem.weights is None else problem.weights[members]
         given = (learner.class_weight, problem.classes[classes], local, X[members])
         codes[members], weights[members] = local, tasks.combined_weights(part, *given)
         columns, constant = tasks.column_codes(len(classes)), tasks.constant_feature(learner)
-        made = (X, codes, weights, columns, kernel, constant, self._plan(unit, X, kernel), rows)
-        return tasks.Task(*made, members, warm_path=self._warm_path), classes
+        made = (X, codes, weights, columns, kernel, constant, self._plan(unit, X, kernel), found)
+        task = tasks.Task(*made, members, warm_path=self._warm_path)
+        train, test = problem.splits[unit.fold]
+        scored = np.concatenate([test, train]) if self._on_training else test
+        return UnitRun(unit.cells, task, classes, scored, self._seed)
 
     def _columns(self, unit: Unit) -> int:
         lams = len({cell.learner._strength for cell in unit.cells})

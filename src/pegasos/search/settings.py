@@ -12,7 +12,6 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -37,11 +36,6 @@ class Part:
     def name(self) -> str:
         """Name of the class."""
         return self.path.rpartition(".")[2]
-
-    @property
-    def home(self) -> str:
-        """Public module of the class: the path up to the first private module."""
-        return ".".join(takewhile(lambda each: not each.startswith("_"), self.path.split(".")[:-1]))
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return a parameter value, or its default."""
@@ -138,10 +132,6 @@ class Setting:
         if not isinstance(kernel, DistanceKernel):
             return None
         return float(getattr(kernel, str(kernel.main)) if kernel.factor is None else kernel.factor)
-
-    def cost(self, total_weight: float) -> float | None:
-        """Return C where the training rows have this Σω; None without regularization."""
-        return self.C if self.lam is None else 1 / (self.lam * total_weight)
 
     def named(self) -> dict[str, Any]:
         """Return all values by name; a linear predictor has the kernel "linear"."""

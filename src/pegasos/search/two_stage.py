@@ -278,19 +278,10 @@ def fit_in_time(
     return model, known
 
 
-@dataclass(frozen=True)
-class Alarm:
-    """Event that is set from a moment of the monotonic clock on."""
-
-    moment: float
-
-    def is_set(self) -> bool:
-        """Tell whether the moment has come."""
-        return time.monotonic() >= self.moment
-
-
 def limited(until: float | None) -> AbstractContextManager[None]:
     """Make fits of this thread raise `Interrupted` at this moment of the monotonic clock."""
-    if until is not None and Alarm(until).is_set():
+    if until is None:
+        return nullcontext()
+    if time.monotonic() >= until:
         raise Interrupted
-    return nullcontext() if until is None else interruptible(Alarm(until))
+    return interruptible(lambda: time.monotonic() >= until)

@@ -2,7 +2,7 @@
 
 Methods check both several times a second: an interruption raises `Interrupted`, a deadline makes
 them return their present point with its true duality gap. Ctrl-C reaches the main thread only, so
-fits in other threads are interrupted by an event.
+fits in other threads are interrupted by a function, such as the `is_set` of an event.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def _with(name: str, value: Any) -> Iterator[None]:
         setattr(_thread, name, before)
 
 
-def interruptible(event: Any) -> AbstractContextManager[None]:
-    """Make fits of this thread raise `Interrupted` soon after `event.is_set()`."""
-    return _with("halt", event)
+def interruptible(is_over: Callable[[], bool]) -> AbstractContextManager[None]:
+    """Make fits of this thread raise `Interrupted` soon after `is_over()`."""
+    return _with("is_over", is_over)
 
 
 def listening(listener: Callable[[float, float], None]) -> AbstractContextManager[None]:
@@ -51,9 +51,9 @@ def tell_gap(gap: float | Iterable[float], tol: float) -> None:
 
 
 def check_interruption() -> None:
-    """Raise `Interrupted` if this thread's event is set."""
-    event = getattr(_thread, "halt", None)
-    if event is not None and event.is_set():
+    """Raise `Interrupted` if the fits of this thread are to stop."""
+    is_over = getattr(_thread, "is_over", None)
+    if is_over is not None and is_over():
         raise Interrupted
 
 

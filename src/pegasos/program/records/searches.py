@@ -109,7 +109,7 @@ def cell_records(
             train_deviation=number(f"std_train_{metric}", cell),
             support_vectors=number("mean_support_vectors", cell),
             gap=number("mean_gap", cell),
-            cost=setting.cost(rows),
+            cost=setting.C if setting.lam is None else 1 / (setting.lam * rows),
             stage=int(results["stage"][cell]) if "stage" in results else 1,
             first=value("mean_first_score", cell),
             first_deviation=number("std_first_score", cell),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
 from pegasos.engine.kernels.base import Kernel
@@ -179,7 +180,8 @@ def _pipeline(steps: list[tuple[str, Part]], learner: Part) -> Part:
 def _code(value: Any, imports: dict[str, set[str]]) -> str:
     """Return a value as a Python expression, and add the names that it imports by module."""
     if isinstance(value, Part):
-        imports.setdefault(value.home, set()).add(value.name)
+        public = takewhile(lambda each: not each.startswith("_"), value.path.split(".")[:-1])
+        imports.setdefault(".".join(public), set()).add(value.name)
         given = (f"{name}={_code(each, imports)}" for name, each in value.params)
         return f"{value.name}({', '.join(given)})"
     if isinstance(value, FrozenDict):
