@@ -144,3 +144,8 @@ def expected_calibration_error(bins: list[tuple[float, float, int]]) -> float:
     """Return the mean absolute difference of probability and share, weighted by bin size."""
     total = sum(rows for _, _, rows in bins)
     return sum(rows * abs(p - share) for p, share, rows in bins) / total
+
+
+def standard_error(values: Array) -> float:
+    """Return the standard error of a mean over folds; 0 for a single fold."""
+    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0

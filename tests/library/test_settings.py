@@ -198,7 +198,7 @@ def test_the_anatomy_of_a_pipeline() -> None:
     assert parts.learner is learner
     assert parts.prefix == "drop__estimator__learner__"
     assert parts.weight_name == "drop__sample_weight"
-    assert parts.outlier_threshold == 2.0
+    assert [stage.part.threshold for stage in parts.stages if stage.drops] == [2.0]
     assert parts.transforms
     alone = anatomy(DropOutliers(learner))
     assert (alone.prefix, alone.weight_name, alone.transforms) == (

@@ -49,11 +49,6 @@ class Anatomy:
         """Whether the learner sees transformed rows, which differ by fold."""
         return any(not stage.drops for stage in self.stages)
 
-    @property
-    def outlier_threshold(self) -> float | None:
-        """The threshold of the outlier filter, if there is one."""
-        return next((float(stage.part.threshold) for stage in self.stages if stage.drops), None)
-
 
 def anatomy(estimator: Any, fitted: bool = False) -> Anatomy:
     """Return the anatomy of a learner, alone, at the end of a Pipeline, or in DropOutliers.

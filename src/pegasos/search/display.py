@@ -75,7 +75,7 @@ def as_html(search: Any, diagram: str) -> str:
     best, given = search.best_index_, search.best_params_.items()
     value = measure.text(shown_value(scoring, float(means[best])))
     noise = measure.text(float(results[f"std_test_{name}"][best]))
-    choice = ", ".join(f"{_plain(parameter)}={_text(each)}" for parameter, each in given)
+    choice = ", ".join(f"{name.rpartition('__')[2]}={_text(each)}" for name, each in given)
     lines = [
         f"{type(search).__name__}: {len(means)} settings on {search.n_splits_} folds "
         f"({np.isfinite(means).sum()} evaluated on all of them), {search.time_:.1f} s",
@@ -108,17 +108,13 @@ def _table(search: Any, scoring: Any, means: Any) -> str:
     known = [int(each) for each in np.argsort(-means, kind="stable") if np.isfinite(means[each])]
     marks = {getattr(search, "simplest_index_", None): "simplest as good"}
     marks[search.best_index_] = "choice"
-    rows = "".join(f"<th>{escape(each)}</th>" for each in [*map(_plain, varied), measure.name, ""])
+    heads = [*(name.rpartition("__")[2] for name in varied), measure.name, ""]  # without steps
+    rows = "".join(f"<th>{escape(each)}</th>" for each in heads)
     for number in list(dict.fromkeys([search.best_index_, *known]))[:SHOWN_SETTINGS]:
         texts = [_text(params[number][name]) if name in params[number] else "" for name in varied]
         texts += [measure.label(shown_value(scoring, float(means[number]))), marks.get(number, "")]
         rows += f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in texts)}</tr>"
     return f"<table>{rows}</table>"
-
-
-def _plain(name: str) -> str:
-    """Return the name of a parameter without the steps of its pipeline."""
-    return name.rpartition("__")[2]
 
 
 def _text(value: Any) -> str:

@@ -79,9 +79,8 @@ class CellSearch(Connected, GridSearchCV):
 class FinishedSearch(CellSearch):
     """Search that keeps out-of-fold predictions, and computes estimates and decisions from them."""
 
-    #: Whether each cell has all folds.
+    #: Whether each cell has all folds; test rows and their scores, by leading cell and fold.
     _complete: Array
-    #: Test rows and their scores, by leading cell and fold.
     _scores: dict[int, dict[int, tuple[Array, Array]]]
     #: Classes, the code of each row, and the threshold of the choice (0: none).
     _classes: Array

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from pegasos.engine.kernels.base import Kernel, is_number, plain
+from pegasos.engine.kernels.base import is_number, plain
 from pegasos.engine.kernels.standard import Polynomial
+from pegasos.estimates import standard_error
 from pegasos.search.anatomy import Anatomy, anatomy
 from pegasos.search.settings import Setting
 
@@ -101,7 +102,7 @@ class Cell:
         own = [each for each in family if each.setting.kernel == self.setting.kernel]
         strengths = _half_step({each.position[STRENGTH] for each in own or family})
         widths = _half_step({each.position[WIDTH] for each in family})
-        prefix, strength = self.parts.prefix, self.learner._strength
+        prefix, strength, kernel = self.parts.prefix, self.learner._strength, self.setting.kernel
         factors = [(1.0, 1 / step, step) if step else (1.0,) for step in (widths, strengths)]
         found = []
         for width, factor in product(*factors):
@@ -109,7 +110,9 @@ class Cell:
             if strength is not None and factor != 1.0:
                 params[f"{prefix}{strength[0]}"] = float(f"{strength[1] * factor:.3g}")
             if width != 1.0:
-                params[f"{prefix}kernel"] = self._kernel_of_width(width)
+                wide = float(f"{(self.setting.width or 1.0) * width:.3g}")
+                main = {kernel.main: wide if kernel.factor is None else f"{wide:g} scale"}
+                params[f"{prefix}kernel"] = type(kernel)(**{**kernel.get_params(), **main})
             found += [self.replace(params)] if params else []
         return found
 
@@ -119,12 +122,6 @@ class Cell:
         kernels = self.setting.kernel, other.setting.kernel
         same = self.family == other.family and self.setting.width is not None
         return one == two and (kernels[0] == kernels[1] or same)
-
-    def _kernel_of_width(self, times: float) -> Kernel:
-        kernel = self.setting.kernel
-        width = float(f"{(self.setting.width or 1.0) * times:.3g}")
-        main = {kernel.main: width if kernel.factor is None else f"{width:g} scale"}
-        return type(kernel)(**{**kernel.get_params(), **main})
 
 
 def _half_step(values: set[float]) -> float | None:
@@ -192,11 +189,6 @@ def advise(cells: list[Cell], folds: Array, best: int) -> list[Advice]:
         elif neighbor is None or is_better_than(neighbor, 1):
             found.append(Advice(name, value, "smaller" if value == values[0] else "larger"))
     return found
-
-
-def standard_error(values: Array) -> float:
-    """Return the standard error of a mean over folds; 0 for a single fold."""
-    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
 
 
 def simplest_as_good(cells: list[Cell], folds: Array, best: int) -> int:

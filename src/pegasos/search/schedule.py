@@ -42,8 +42,6 @@ Array = np.ndarray[Any, Any]
 
 #: Function that takes the outcomes of a finished unit.
 Done = Callable[[Unit, list[Outcome]], None]
-#: Attempts at a task whose worker of a cluster was lost.
-RETRIES = 3
 
 
 class Schedule:
@@ -139,7 +137,7 @@ class Schedule:
         from pegasos.cluster_tasks import guarded, some_done
 
         sent = client.scatter(self, broadcast=True, hash=False)
-        options = {"pure": False, "retries": RETRIES}
+        options = {"pure": False, "retries": 3}  # of a task whose worker was lost
         running = {
             client.submit(_run_units, sent, bundle, **options): bundle
             for bundle in self._bundles(units)

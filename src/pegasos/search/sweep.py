@@ -156,7 +156,11 @@ class SweepCV(FinishedSearch):
         if y is None:
             raise ValueError("SweepCV requires y to be passed, but the target y is None.")
         routed = self._get_routed_params_for_fit(check_method_params(X, params=params))
-        weights = _sample_weight(routed.estimator.fit)
+        for name in routed.estimator.fit:
+            if name.rpartition("__")[2] != "sample_weight":
+                raise ValueError(f"SweepCV passes on sample_weight only, not {name!r}.")
+        weights = next(iter(routed.estimator.fit.values()), None)
+        weights = None if weights is None else np.asarray(weights, dtype=np.float64)
         self._checked_cv_orig = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         splits = self._checked_cv_orig.split(X, y, **routed.splitter.split)
         splits = [(np.asarray(train), np.asarray(test)) for train, test in splits]
@@ -218,13 +222,3 @@ class SweepCV(FinishedSearch):
 
     def _fit_best(self, estimator: Any, X: Any, y: Any, fit_params: Any) -> Any:
         return clone(estimator).fit(X, y, **fit_params)
-
-
-def _sample_weight(fit_params: dict[str, Any]) -> Array | None:
-    """Return the sample weights among the parameters of fit; refuse other parameters."""
-    found = None
-    for name, value in fit_params.items():
-        if name.rpartition("__")[2] != "sample_weight":
-            raise ValueError(f"SweepCV passes on sample_weight only, not {name!r}.")
-        found = None if value is None else np.asarray(value, dtype=np.float64)
-    return found

@@ -13,9 +13,10 @@ from sklearn.base import clone
 
 from pegasos.engine.kernels.standard import Polynomial
 from pegasos.engine.runtime.interruption import Interrupted, interruptible
+from pegasos.estimates import standard_error
 from pegasos.learners.task import is_precomputed
 from pegasos.search.evaluation import Evaluation
-from pegasos.search.grid import STOP, STRENGTH, WIDTH, Cell, make_groups, roughness, standard_error
+from pegasos.search.grid import STOP, STRENGTH, WIDTH, Cell, make_groups, roughness
 from pegasos.search.sweep import SweepCV
 from pegasos.search.units import Problem, stratified
 from pegasos.sklearn_private import check_method_params, safe_indexing

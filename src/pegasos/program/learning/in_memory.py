@@ -86,11 +86,12 @@ class TableInMemory(TrainingTable):
         errors, figures = self._errors(judged, metric)
         hashes = hash_rows(self.dataset.X, self.dataset.y)
         labels, counts = np.unique(self.dataset.labels[rows], return_counts=True)
+        thresholds = [stage.part.threshold for stage in anatomy(kept).stages if stage.drops]
         return Learned(
             kept,
             errors,
             classes=dict(zip(map(str, labels), counts.tolist(), strict=True)),
-            learned=learned_rows(take(self.dataset, rows), anatomy(kept).outlier_threshold),
+            learned=learned_rows(take(self.dataset, rows), *thresholds),
             hashes=hashes[rows],
             fingerprint=fingerprint(hashes),
             figures=figures,
