@@ -330,7 +330,7 @@ def test_scores_of_leading_cells_are_kept(tmp_path: Path) -> None:
     for found in (sweep, again):
         scores = found.out_of_fold_scores(found.best_index_)
         np.testing.assert_array_equal(scores.argmax(axis=1), found.labels_[found.best_index_])
-    with pytest.raises(ValueError, match="not kept"):
+    with pytest.raises(ValueError, match="no comparable scores"):
         sweep.out_of_fold_scores(999)
 
 

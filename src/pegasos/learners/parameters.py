@@ -129,8 +129,7 @@ def reporting(estimator: Any, X: Any, y: Any) -> Iterator[None]:
     def report(gap: float, tol: float) -> None:
         part = fit.subcontext(task_name="gap")
         part.call_on_fit_task_begin(estimator=estimator)
-        reached = {"gap": gap, "tol": tol}
-        if part.call_on_fit_task_end(estimator=estimator, metadata=reached):
+        if part.call_on_fit_task_end(estimator=estimator, metadata={"gap": gap, "tol": tol}):
             stack.enter_context(deadline(0.0))
 
     with stack, listening(report):

@@ -91,8 +91,7 @@ class Perceptron(PartialFitClassifier):
     def _learn(self, task: Task, saved: Any) -> None:
         solver = self._solver(task, self._seed, saved)
         last = solver.epoch + self.epochs
-        stops = check_stops(self.checkpoints, solver.epoch, last, "epochs")
-        stages = []
+        stops, stages = check_stops(self.checkpoints, solver.epoch, last, "epochs"), []
         # A stop that is not reached is where a longer run would have ended, too.
         for stop in [*stops, last]:
             solver.advance(stop)
