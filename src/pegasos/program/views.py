@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from pegasos.estimates import Figure
-from pegasos.learners.catalogue import ONE_VS_ONE
 from pegasos.metrics import Measure
+from pegasos.program.pages.grid import points_of
 from pegasos.program.pages.values import count
 from pegasos.program.pages.wording import (
     baseline_text,
@@ -18,13 +18,11 @@ from pegasos.program.pages.wording import (
     score_text,
     unlike_words,
     verdict_words,
-    weight_words,
     whole_words,
 )
 from pegasos.program.records.models import LearnerFacts
 from pegasos.program.records.runs import (
     OUT_OF_FOLD,
-    CellRecord,
     ErrorCount,
     TuneRecord,
     comparable,
@@ -33,18 +31,11 @@ from pegasos.program.records.runs import (
 from pegasos.program.terminal import console
 from pegasos.program.terminal.console import percent
 from pegasos.program.terminal.grammar import option_flag
-from pegasos.program.terminal.reproduction import expansion_degree, kernel_words
 from pegasos.search.grid import Advice
-from pegasos.search.settings import Setting
 
 _INTERVAL = "95 % interval"
 #: Families of settings that a search lists.
 _MOST_FAMILIES = 12
-
-
-def lam_with_cost(lam: float, cost: float | None) -> str:
-    """Return λ with its C, which depends on the number of training rows."""
-    return f"λ = {lam:.3g} (C = {'1/(λ m), m unknown' if cost is None else f'{cost:.3g}'})"
 
 
 def show_learner(facts: LearnerFacts) -> None:
@@ -52,7 +43,8 @@ def show_learner(facts: LearnerFacts) -> None:
     kernel = re.sub(r"\d+\.\d{6,}", lambda found: f"{float(found[0]):.6g}", facts.kernel)
     lines: dict[str, Any] = {"loss": facts.loss, "kernel": kernel}
     if facts.lam is not None:
-        lines["regularization"] = lam_with_cost(facts.lam, facts.cost)
+        cost = "1/(λ m), m unknown" if facts.cost is None else f"{facts.cost:.3g}"
+        lines["regularization"] = f"λ = {facts.lam:.3g} (C = {cost})"
     lines[facts.unit] = facts.count
     if facts.support_vectors is not None:
         of_rows = "" if facts.rows is None else f" of {facts.rows} training rows"
@@ -64,26 +56,32 @@ def show_learner(facts: LearnerFacts) -> None:
 
 def show_errors(errors: dict[str, ErrorCount]) -> None:
     """Print the error on each kind of rows, with its interval and the majority-class baseline."""
-    rows = []
-    for name, each in errors.items():
-        if each.error is not None:
-            interval = f"{percent(each.low)} to {percent(each.high)}"
-            counts = (name, each.rows, each.mistakes)
-            rows.append((*counts, percent(each.error), interval, percent(each.baseline)))
+    known = {name: each for name, each in errors.items() if each.error is not None}
+    rows = [
+        (name, each.rows, each.mistakes, *_estimate(each.error, each, Measure("error")))
+        for name, each in known.items()
+    ]
     console.table(("", "rows", "mistakes", "error", _INTERVAL, "baseline"), rows)
 
 
 def show_figures(figures: dict[str, Figure], measure: Measure, positive: str | None) -> None:
     """Print a metric on each kind of rows, with its interval and baseline."""
-    rows = []
-    for name, each in figures.items():
-        value, low, high, baseline = (
-            value_text(number, measure)
-            for number in (each.value, each.low, each.high, each.baseline)
-        )
-        rows.append((name, each.rows, value, f"{low} to {high}", baseline))
+    if measure.name == "error" or not figures:
+        return
+    rows = [
+        (name, each.rows, *_estimate(each.value, each, measure)) for name, each in figures.items()
+    ]
     of = "" if positive is None else f" of {positive!r}"
     console.table((f"{measure.name}{of}", "rows", measure.name, _INTERVAL, "baseline"), rows)
+    console.show()
+
+
+def _estimate(value: float | None, found: ErrorCount | Figure, measure: Measure) -> list[str]:
+    """Return a value, its interval and its baseline as texts."""
+    value_, low, high, baseline = (
+        value_text(number, measure) for number in (value, found.low, found.high, found.baseline)
+    )
+    return [value_, f"{low} to {high}", baseline]
 
 
 def value_text(value: float | None, measure: Measure) -> str:
@@ -97,10 +95,11 @@ def show_tune(found: TuneRecord) -> None:
     folds = "one validation part" if found.folds == 1 else count(found.folds, "fold")
     settings = count(len(found.cells), "setting")
     console.heading(f"{found.data}: {settings} on {folds}, {found.seconds:.1f} s", "")
-    _show_families(found)
-    console.show("", f"choice: {cell_words(found.choice)}")
+    texts = [each.text.replace("\u00a0", " ") for each in points_of(found.cells)]
+    _show_families(found, texts)
+    console.show("", f"choice: {texts[found.best]}")
     if found.simplest != found.best:
-        simpler = cell_words(found.cells[found.simplest])
+        simpler = texts[found.simplest]
         console.show(f"simpler: {simpler} (smoother, within one standard error)")
     value = f"{value_text(found.choice.value, measure)} {found.decision.how}"
     console.show(f"{measure.name}: {value} (optimistic: it was used to choose the model)")
@@ -115,9 +114,7 @@ def show_tune(found: TuneRecord) -> None:
     for warning in filter(None, (verdict_words(choice, measure, test), unlike)):
         console.heading("", warning)
     console.show()
-    if measure.name != "error" and found.figures:
-        show_figures(found.figures, measure, found.positive)
-        console.show()
+    show_figures(found.figures, measure, found.positive)
     show_errors(found.errors)
     console.show(
         *probability_words(measure, found.cells),
@@ -131,60 +128,23 @@ def show_tune(found: TuneRecord) -> None:
         console.show("", f"page:  {found.page}")
 
 
-def _show_families(found: TuneRecord) -> None:
+def _show_families(found: TuneRecord, texts: list[str]) -> None:
     """Print the best setting of each family; columns without a value are left out."""
+    measure, leading, lines = found.measure, found.leading(), []
     rows = f" on {found.decision.first_rows:,} rows" if is_sampled(found.cells) else ""
-    leading = found.leading()
-    lines = [_columns(cell, found, rows) for cell in leading[:_MOST_FAMILIES]]
-    names = [name for name in (lines[0] if lines else ()) if any(line[name] for line in lines)]
-    console.table(names, [[line[name] for name in names] for line in lines], left=2)
+    for cell in leading[:_MOST_FAMILIES]:
+        ends = [value_text(each, measure) for each in found.interval(cell) or ()]
+        estimate, _ = comparable(found.cells)[cell.number]
+        training, value = value_text(cell.train, measure), value_text(estimate, measure)
+        lines.append((texts[cell.number], training, value, " to ".join(ends)))
+    name = f"{'cv' if found.folds > 1 else 'validation'} {measure.name}{rows}"
+    head = ("best of each family", f"training {measure.name}", name, _INTERVAL)
+    used = [place for place in range(len(head)) if any(line[place] for line in lines)]
+    shown, *others = ([line[place] for place in used] for line in (head, *lines))
+    console.table(shown, others, width=100)
     if len(leading) > _MOST_FAMILIES:
         table = Path(found.folder) / "results.csv"
         console.show(f"... and {len(leading) - _MOST_FAMILIES} more in {table}")
-
-
-def _columns(cell: CellRecord, found: TuneRecord, rows: str) -> dict[str, Any]:
-    setting, measure, interval = cell.setting, found.measure, found.interval(cell)
-    ends = () if interval is None else (value_text(each, measure) for each in interval)
-    number, unit = _stop(setting) or ("", None)
-    estimate = f"{'cv' if found.folds > 1 else 'validation'} {measure.name}{rows}"
-    return {
-        "best of each family": ", ".join([setting.model, *_variations(setting)]),
-        "kernel": kernel_words(setting),
-        "expand": expansion_degree(setting) or "",
-        "λ": "" if setting.lam is None else f"{setting.lam:.2g}",
-        "C": "" if cell.cost is None else f"{cell.cost:.3g}",
-        "epochs": number if unit == "epoch" else "",
-        "steps": number if unit == "step" else "",
-        f"training {measure.name}": value_text(cell.train, measure),
-        estimate: value_text(comparable(found.cells)[cell.number][0], measure),
-        _INTERVAL: " to ".join(ends),
-    }
-
-
-def cell_words(cell: CellRecord) -> str:
-    """Return a setting on one line."""
-    setting, degree, stop = cell.setting, expansion_degree(cell.setting), _stop(cell.setting)
-    words = [f"{setting.model} {kernel_words(setting)}"]
-    words += [] if degree is None else [f"expanded to degree {degree}"]
-    words += _variations(setting)
-    words += [] if setting.lam is None else [lam_with_cost(setting.lam, cell.cost)]
-    words += [] if setting.C is None else [f"C = {setting.C:.3g}"]
-    words += [] if stop is None else [count(*stop)]
-    return ", ".join(words)
-
-
-def _stop(setting: Setting) -> tuple[int, str] | None:
-    """Return the number of epochs or steps and its unit; None if a certificate ends the fit."""
-    if setting.stop is None or setting.declaration.tolerance is not None:
-        return None
-    return setting.stop.count, "step" if setting.stop.name == "n_iter" else "epoch"
-
-
-def _variations(setting: Setting) -> list[str]:
-    """Return class weights and one-vs-one as words, where a setting has them."""
-    pairs = ONE_VS_ONE if setting.get("multiclass") == ONE_VS_ONE else None
-    return [words for words in (weight_words(setting), pairs) if words]
 
 
 def advice_words(advice: Advice) -> str:

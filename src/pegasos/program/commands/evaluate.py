@@ -237,9 +237,7 @@ def show(found: dict[str, Any]) -> None:
     console.heading(f"{found['model']} on {found['data']}", "")
     show_errors(found["errors"])
     console.show()
-    if found["metric"] != "error":
-        show_figures(found["figures"], measure, found["positive"])
-        console.show()
+    show_figures(found["figures"], measure, found["positive"])
     for name, figure in found["figures"].items():
         if name != "training" and (words := verdict_words(figure, measure)):
             console.heading(words, "")

@@ -18,7 +18,6 @@ from pegasos.program.records.runs import (
 from pegasos.program.tables.description import UNBALANCED
 from pegasos.program.terminal.console import percent
 from pegasos.search.decisions import Threshold
-from pegasos.search.settings import Setting
 
 
 def score_text(value: float | None, measure: Measure) -> str:
@@ -102,14 +101,6 @@ def verdict_words(
     value = f"{measure.name} {score_text(figure.value, measure)} on {figure.rows:,} {where}"
     baseline = baseline_text(figure, measure)
     return f"This model is no better than the baseline: {value}, {how} {baseline}."
-
-
-def weight_words(setting: Setting) -> str | None:
-    """Describe the class weights of a setting, if it has some."""
-    weights = setting.get("class_weight")
-    if weights is None:
-        return None
-    return "balanced classes" if weights == "balanced" else "weighted classes"
 
 
 def loses_rare_classes(figure: Figure | None, measure: Measure, test: Figure | None = None) -> bool:

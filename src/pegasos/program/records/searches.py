@@ -40,8 +40,13 @@ def as_text(figure: Figure) -> Figure:
     return replace(figure, baseline_class=str(label_texts([figure.baseline_class])[0]))
 
 
-def search_record(search: Any, **facts: Any) -> SearchRecord:
-    """Return the record of a fitted SweepCV; `facts` override its fields."""
+def search_record(
+    search: Any, kind: Any = SearchRecord, learned_rows: int | None = None, **facts: Any
+) -> Any:
+    """Return the record of a fitted SweepCV, of a `kind`; `facts` override its fields.
+
+    The C of each setting is that for `learned_rows` rows, by default all rows of the search.
+    """
     name, scoring = _decisive_score(search)
     best = getattr(search, "best_index_", None)
     if best is None:
@@ -54,13 +59,13 @@ def search_record(search: Any, **facts: Any) -> SearchRecord:
         "metric": measure_of(scoring).name,
         "complete": search.completed_,
         "seed": search.seed_,
-        "cells": cell_records(search, rows, name, scoring),
+        "cells": cell_records(search, learned_rows or rows, name, scoring),
         "best": int(best),
         "simplest": getattr(search, "simplest_index_", int(best)),
         "advice": getattr(search, "advice_", []),
         "seconds": search.time_,
     }
-    return SearchRecord(**{**found, **facts})
+    return kind(**{**found, **facts})
 
 
 def _decisive_score(search: Any) -> tuple[str, Any]:
@@ -74,9 +79,7 @@ def _decisive_score(search: Any) -> tuple[str, Any]:
     return name, scoring.get(name) if isinstance(scoring, dict) else name
 
 
-def cell_records(
-    search: Any, rows: int, metric: str = "score", scoring: Any = None
-) -> list[CellRecord]:
+def cell_records(search: Any, rows: int, metric: str, scoring: Any) -> list[CellRecord]:
     """Return the cells of a fitted search, refitted on `rows` rows.
 
     `metric` is the name of the score in `cv_results_`, and `scoring` its scorer.

@@ -134,14 +134,6 @@ def effective_kernel(setting: Setting) -> str | None:
     return kernel_option(kernel)
 
 
-def kernel_words(setting: Setting) -> str | None:
-    """Return the kernel for display, with the number of landmarks."""
-    part, kernel = landmarks_of(setting), effective_kernel(setting)
-    if part is None or kernel is None:
-        return kernel
-    return f"{kernel}, {_of_nystroem(part, 'landmarks')} landmarks"
-
-
 def python_lines(setting: Setting, seed: int | None = None) -> str:
     """Return Python code that trains a setting, with its imports.
 

@@ -20,7 +20,7 @@ from pegasos.program.pages.wording import whole_words
 from pegasos.program.pipelines import chosen_scale, scale_words
 from pegasos.program.records.codec import save
 from pegasos.program.records.runs import CalibrationRecord, CellRecord, Decision, TuneRecord
-from pegasos.program.records.searches import calibration_record, cell_records, out_of_fold
+from pegasos.program.records.searches import calibration_record, out_of_fold, search_record
 from pegasos.program.tables.description import leaks
 from pegasos.program.tables.labels import label_text
 from pegasos.program.terminal import console, option_values, outputs
@@ -124,28 +124,24 @@ def _make_record(
         first_rows=search.first_rows_,
         search_rows=search.search_rows_,
     )
-    return TuneRecord(
+    return search_record(
+        search,
+        TuneRecord,
+        choice.learned_rows,
         data=table.name,
         source=job.data,
         training_rows=table.training_rows,
         test_rows=table.test_rows,
         split=table.split_kind,
         scale=scale_of(search.settings_[search.best_index_]),
-        folds=int(search.n_splits_),
-        metric=job.metric,
         positive=None if metric is None or metric.positive is None else label_text(metric.positive),
-        complete=bool(search.completed_),
         decision=decision,
         seed=job.running.seed,
-        cells=cell_records(search, choice.learned_rows, scoring=search.scoring),
-        best=int(search.best_index_),
-        simplest=search.simplest_index_,
         honest=search.honest_estimate(),
         errors=learned.errors,
         figures={**out_of_fold(search), **learned.figures},
         calibration=calibration,
         threshold=threshold,
-        advice=search.advice_,
         folder=job.folder,
         model=str(folder / "best.model"),
         page=str(folder / "report.html") if job.options.page else None,
