@@ -23,7 +23,7 @@ from pegasos.program.learning.streamed import StreamedTable
 from pegasos.program.records.codec import load as load_record
 from pegasos.program.records.codec import to_json
 from pegasos.program.records.runs import TuneRecord
-from pegasos.program.tables.accumulators import Draw, Sample
+from pegasos.program.tables.accumulators import Sample
 from pegasos.program.tables.dataset import Dataset, Outline, ReadOptions
 from pegasos.program.tables.reading import read
 from pegasos.program.tables.statistics import describe, describe_blocks
@@ -183,7 +183,7 @@ def test_tune_searches_a_sample_and_learns_from_all_rows(place: Path) -> None:
     record = answer.json
     assert "sample: 250 of 2403 training rows, drawn over all files by --seed 4" in answer.err
     assert not list((place / "temporary").iterdir())
-    test = Draw(4, 0.2).test(3000)
+    test = np.random.default_rng(4).random(3000) < 0.2
     assert (record["training_rows"], record["test_rows"]) == (int((~test).sum()), int(test.sum()))
     model, X, y = (
         pegasos.load("run/best.model"),
@@ -251,7 +251,7 @@ def test_tune_chooses_a_threshold_on_the_sample(place: Path) -> None:
         "run",
     ).json
     assert record["threshold"] is not None and record["calibration"] is not None
-    model, test = pegasos.load("run/best.model"), Draw(0, 0.2).test(3000)
+    model, test = pegasos.load("run/best.model"), np.random.default_rng(0).random(3000) < 0.2
     X, y = frame.select("a", "b", "c").to_numpy()[test], frame["y"].to_numpy()[test]
     said = model.predict(X)
     assert record["errors"]["test"]["mistakes"] == int((said != y).sum())
@@ -329,7 +329,9 @@ def test_tune_keeps_the_sample_where_there_is_no_other_way(
     assert "its error is that on 260 test rows" in answer["whole"]["why"]
     sample, frame = Sample(0, 260), numbers(2500)
     sample.see(
-        frame.select("a", "b", "c").to_numpy(), Draw(0, 0.2).test(2500), frame["y"].to_numpy()
+        frame.select("a", "b", "c").to_numpy(),
+        np.random.default_rng(0).random(2500) < 0.2,
+        frame["y"].to_numpy(),
     )
     X, _, y = sample.rows()
     wrong = pegasos.load("one/best.model").predict(X) != y
@@ -420,7 +422,7 @@ def test_sparse_rows_have_the_same_optimum_as_in_memory(
         *options,
     )
     assert "passes over a file" in answer.err and not list((place / "temporary").iterdir())
-    large, test = pegasos.load("large.model"), Draw(0, 0.1).test(900)
+    large, test = pegasos.load("large.model"), np.random.default_rng(0).random(900) < 0.1
     whole = read(folder)
     rows, labels = large[:-1].transform(whole.X[~test]), whole.labels[~test]
     learner = large.steps[-1][1]
@@ -450,7 +452,7 @@ def test_sparse_parts_become_wider(monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = [Dataset("rows", X[start : start + 5, :width], [], y) for start, width in parts]
     monkeypatch.setattr(found, "parts", lambda: iter(blocks))
     found.read()
-    test = Draw(0, 0.3).test(10)
+    test = np.random.default_rng(0).random(10) < 0.3
     expected = X.toarray()
     expected[:5, 3] = 0
     known = found.sample()[0].X.toarray()
@@ -461,7 +463,7 @@ def test_sparse_parts_become_wider(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_class_with_test_rows_only_is_not_trained_on(place: Path) -> None:
     """Rows of the class count as errors and are left out of the refit on all rows."""
-    frame, test = numbers(900), Draw(0, 0.2).test(900)
+    frame, test = numbers(900), np.random.default_rng(0).random(900) < 0.2
     other = test & (frame["y"] == "yes").to_numpy()
     frame = frame.with_columns(y=pl.Series(np.where(other, "other", frame["y"].to_numpy())))
     frame.write_csv("rows.csv")

@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from scipy import sparse
 
 import pegasos
 from command_line import call, fine, messy, numbers
 from pegasos.program.learning import passes, prepared, streamed
 from pegasos.program.pipelines import make_recipe, scaler_of
-from pegasos.program.tables.accumulators import Draw, Moments, Sample
+from pegasos.program.tables.accumulators import Moments, Sample
 from pegasos.program.tables.dataset import ReadOptions
 from pegasos.program.tables.reading import read
 
@@ -67,7 +68,7 @@ def test_the_same_optimum_as_in_memory(
         ),
     )
     share = given.get("test-size", 0.2)
-    test = Draw(int(given.get("seed", 0)), share).test(900)
+    test = np.random.default_rng(int(given.get("seed", 0))).random(900) < share
     rows = np.flatnonzero(~test)
     learner = large.steps[-1][1]
     recipe = make_recipe(
@@ -131,7 +132,7 @@ def test_one_hot_columns_are_stored_sparse(
     np.testing.assert_allclose(one.coef_, other.coef_, atol=0.02)
     np.testing.assert_allclose(one._reach, other._reach, rtol=1e-5)
     model, whole = pegasos.load("thin.model"), read(folder, ReadOptions(label="species"))
-    test = Draw(0, 0.2).test(900)
+    test = np.random.default_rng(0).random(900) < 0.2
     wrong = model.predict(whole.X[np.flatnonzero(test)]) != whole.labels[test]
     assert thin.json["errors"]["test"]["mistakes"] == int(wrong.sum())
 
@@ -144,7 +145,7 @@ def test_its_rows_are_known_again(place: Path) -> None:
     shown = fine("run", "large.model", folder, "--json").json
     assert shown["errors"] == trained["errors"] and not shown["notes"]
     y = read(folder, ReadOptions()).labels
-    test = Draw(0, 0.2).test(900)
+    test = np.random.default_rng(0).random(900) < 0.2
     usual = max(set(y[~test].tolist()), key=y[~test].tolist().count)
     assert [trained["errors"][name]["baseline"] for name in ("training", "test")] == [
         pytest.approx((y[rows] != usual).mean()) for rows in (~test, test)
@@ -238,6 +239,14 @@ def test_statistics_of_parts_are_those_of_the_whole() -> None:
         [found.mean[0], found.variance[0]], [values.mean(), values.var()], rtol=1e-9
     )
     assert (found.count, found.low, found.high) == (1000, values.min(), values.max())
+
+
+def test_sparse_parts_may_be_wider_or_narrower_than_earlier_ones() -> None:
+    found = Moments()
+    for part in ([[1.0, 0.0]], [[2.0, 0.0, 3.0]], [[5.0]]):
+        found.see(sparse.csr_matrix(part))
+    assert (found.count == 3).all() and (found.low == 0).tolist() == [False, True, True]
+    np.testing.assert_allclose(found.mean, [8 / 3, 0, 1])
 
 
 def test_steps_before_the_learner_are_fitted_to_a_sample(

@@ -119,7 +119,7 @@ class TableInPasses(StreamedTable, TrainingTable):
         self._files, self._hashes = {"training": [], "test": []}, []
         with console.working(about, "rows", self.rows) as progress:
             for part in progress.counting(self.parts()):
-                test = draw.test(len(part))
+                test = draw(len(part))
                 for start in range(0, len(part), step):
                     some = np.arange(start, min(start + step, len(part)))
                     self._add(steps, take(part, some), test[some], folder / f"{seen + start}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,6 @@ import numpy as np
 from pegasos.engine.rows.plan import budget_bytes
 from pegasos.program.datasets import USUAL_TEST_SIZE, read_options
 from pegasos.program.tables.accumulators import (
-    Draw,
     LabelCounts,
     Sample,
     explaining_columns,
@@ -86,9 +85,10 @@ class StreamedTable:
         needed, allowed = size(self.outline.bytes), size(self.budget)
         return f"{self.name} takes about {needed} in memory, more than the limit of {allowed}"
 
-    def draw(self) -> Draw:
-        """Return the draw of test rows; each pass begins a new one, which is equal."""
-        return Draw(self.running.seed, self.test_share or 0.0)
+    def draw(self) -> Callable[[int], Array]:
+        """Return a function that draws which of the next rows of a pass are set aside."""
+        random, share = np.random.default_rng(self.running.seed), self.test_share or 0.0
+        return lambda count: random.random(count) < share
 
     def parts(self) -> Iterator[Dataset]:
         """Yield all rows with the columns of the features, and with weights if there are any."""
@@ -117,7 +117,7 @@ class StreamedTable:
         with explaining_columns(self._training_sample, self.columns):
             with console.working(about, "rows") as progress:
                 for part in progress.counting(self.parts()):
-                    self._see(part, draw.test(len(part)))
+                    self._see(part, draw(len(part)))
             whole = self.rows + self.unlabelled
             notes = unlabelled_note(self.unlabelled, whole, label, self.name, strict)
             if not self.rows:

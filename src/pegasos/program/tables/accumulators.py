@@ -29,17 +29,6 @@ MOST_LABELS = 10_000
 _WORD_BYTES, _SPARSE_BYTES = 32, 1000
 
 
-class Draw:
-    """Rows that are set aside: each with the same chance, by the seed and its number alone."""
-
-    def __init__(self, seed: int, share: float) -> None:
-        self._random, self._share = np.random.default_rng(seed), share
-
-    def test(self, count: int) -> Array:
-        """Return for each of the next rows whether it is set aside."""
-        return self._random.random(count) < self._share
-
-
 def rows_within(amount: float, columns: list[Column]) -> int:
     """Return how many rows take about `amount` bytes; at least 100."""
     row = sum(_WORD_BYTES if column.kind == TEXT else 8 for column in columns) or _SPARSE_BYTES
@@ -164,6 +153,7 @@ class Moments:
         with np.errstate(all="ignore"):  # numbers near 1e300, columns without numbers
             if sparse.issparse(X):
                 self._widen(X.shape[1])
+                X = widened(X, len(self.count))
                 self.nonzero += int(np.count_nonzero(X.data))
                 mean, variance, count = incr_mean_variance_axis(
                     X, axis=0, last_mean=self.mean, last_var=self.variance, last_n=self.count
@@ -186,11 +176,6 @@ class Moments:
         ends = (0.0, 0.0) if self.rows else (np.inf, -np.inf)
         for name, value in zip(self._ARRAYS, (self.rows, 0.0, 0.0, *ends), strict=True):
             setattr(self, name, np.append(getattr(self, name), np.full(more, float(value))))
-
-    def drop_first(self, columns: int) -> None:
-        """Forget the first columns."""
-        for name in self._ARRAYS:
-            setattr(self, name, getattr(self, name)[columns:])
 
 
 @dataclass

@@ -114,11 +114,6 @@ class ArrayFile(TableFile):
                 yield Block(pl.DataFrame(columns), partial(row_after, first), share, test=test)
                 first += count
 
-    def image_shape(self) -> tuple[int, int] | None:
-        """Return the shape of a row if it is a matrix."""
-        shape = self._shape(self._rows[0])[1:]
-        return (shape[0], shape[1]) if len(shape) == 2 else None
-
     def _find_pair(self, options: ReadOptions) -> tuple[str, str | None]:
         """Return the names of the arrays of rows and labels."""
         known, name = list(self._arrays), self._name
@@ -137,7 +132,7 @@ class ArrayFile(TableFile):
         return rows, label
 
     def _check_shapes(self) -> int:
-        """Return the number of features, which training and test rows share."""
+        """Set the shape of images; return the number of features, which all rows share."""
         first = self._shape(self._rows[0])
         for name in self._rows:
             shape = self._shape(name)
@@ -148,6 +143,7 @@ class ArrayFile(TableFile):
                 raise BadData(f"{what}; {TOO_WIDE}")
             if shape[1:] != first[1:]:
                 raise BadData(f"{what}, and {shown(self._rows[0])} {first}.")
+        self.image = (first[1], first[2]) if len(first) == 3 else None
         return math.prod(first[1:])
 
     def _extra(self, asked: str | None, usual: str) -> str | None:

@@ -41,13 +41,6 @@ _EXTENSIONS = {
 }
 
 
-def opener_of(name: str) -> Callable[..., TableFile]:
-    """Return the function that opens files of a format, whose libraries are imported now."""
-    module, _, function = OPENERS[name].partition(".")
-    opener: Callable[..., TableFile] = getattr(import_module(f"{__package__}.{module}"), function)
-    return opener
-
-
 def find_format(head: bytes) -> str | None:
     """Return the format of a file that begins with these bytes."""
     if head.startswith(b"\x89HDF\r\n\x1a\n"):
@@ -78,8 +71,8 @@ def _begins_like_svmlight(head: bytes) -> bool:
     return False
 
 
-def choose_format(sources: Sources, asked: str | None = None) -> str:
-    """Return the common format of all files: the requested or the detected one."""
+def find_opener(sources: Sources, asked: str | None = None) -> Callable[..., TableFile]:
+    """Return the function that opens all files, by the requested or the detected format."""
     first, remedy = sources.files[0], "" if sources.is_single else f" {REMEDY}"
     if asked is not None and asked not in OPENERS:
         raise BadData(f"there is no format called {shown(asked)}; there are {listed(OPENERS)}.")
@@ -88,7 +81,9 @@ def choose_format(sources: Sources, asked: str | None = None) -> str:
         if name != found[0]:
             kinds = f"{source.name} is {name}, and {first.name} is {found[0]}"
             raise BadData(f"{kinds}: the files of one table have one format.{remedy}")
-    return found[0]
+    module, _, function = OPENERS[found[0]].partition(".")  # imports the libraries of the format
+    opener: Callable[..., TableFile] = getattr(import_module(f"{__package__}.{module}"), function)
+    return opener
 
 
 def _detect(source: Source, remedy: str) -> str:

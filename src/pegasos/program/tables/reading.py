@@ -25,7 +25,7 @@ from pegasos.program.tables.dataset import (
     ReadOptions,
     check_sizes,
 )
-from pegasos.program.tables.formats import choose_format, opener_of
+from pegasos.program.tables.formats import find_opener
 from pegasos.program.tables.labels import simplest
 from pegasos.program.tables.messages import plain, shown
 from pegasos.program.tables.sources import opened_sources
@@ -110,7 +110,7 @@ def _opened(
     """Open the files of a table."""
     with opened_sources(source) as sources:
         try:
-            open_file = opener_of(choose_format(sources, options.format))
+            open_file = find_opener(sources, options.format)
             yield Table(sources, open_file, options, expected or (), limit)
         except MemoryError as error:
             raise BadData(f"{sources.name} does not fit into memory.") from error

@@ -195,7 +195,6 @@ class Describer:
         if not columns:
             lowest, width = self._lowest, len(self.moments.count)
             columns = [Column(f"x{j}") for j in range(lowest, width)]
-            self.moments.drop_first(lowest)
             X = widened(X, width)[:, lowest:]
         features = self._features(columns)
         missing = sum(each.missing for each in features)
@@ -249,7 +248,7 @@ class Describer:
     def _features(self, columns: list[Column]) -> list[Feature]:
         """Return the exact statistics of each column."""
         moments, found = self.moments, []
-        numeric = iter(range(len(moments.count)))
+        numeric = iter(range(0 if self.columns else self._lowest, len(moments.count)))
         for place, column in enumerate(columns):
             if place in self.words:
                 distinct, gaps = len(self.words[place]), self._word_gaps[place]

@@ -158,9 +158,10 @@ class TableFile(ABC):
     notes: list[str]
     #: Whether columns have types; otherwise text may stand for numbers.
     typed = False
-    #: Whether features come from an array, and their number.
+    #: Whether features come from an array, their number, and the shape of rows that are matrices.
     is_array = False
     width = 0
+    image: tuple[int, int] | None = None
     #: Number of rows; None if all of them must be read to know it.
     rows: int | None = None
 
@@ -171,10 +172,6 @@ class TableFile(ABC):
     def match_roles(self, columns: list[Column], options: ReadOptions, name: str) -> Roles:
         """Return the columns of a model."""
         return match_roles(self.names, self.header, columns, options, name)
-
-    def image_shape(self) -> tuple[int, int] | None:
-        """Return the shape of a row if it is a matrix."""
-        return None
 
     def close(self) -> None:  # noqa: B027 - only some formats keep a file open
         """Close the file."""

@@ -51,7 +51,7 @@ def read_whole(table: Table, options: ReadOptions) -> Dataset:
         return found
     _add_features(found, rows, roles, options, table.first.is_array)
     if table.first.is_array and not options.drop:
-        found.image = table.first.image_shape() or guess_image_shape(found.X)
+        found.image = table.first.image or guess_image_shape(found.X)
     return found
 
 
