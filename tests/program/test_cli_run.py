@@ -14,7 +14,7 @@ from command_line import call, fine, messy, numbers, written
 from pegasos import SDCA, Perceptron
 from pegasos.program.modelfile import read_model, save
 from pegasos.program.records.codec import to_json
-from pegasos.program.records.models import ModelCard
+from pegasos.program.records.fitted import ModelCard
 from pegasos.program.records.runs import ErrorCount
 
 

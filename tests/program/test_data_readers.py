@@ -17,7 +17,7 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
 from pegasos.program.files import replacing, write_text
-from pegasos.program.tables.column_roles import places_of
+from pegasos.program.tables.columns import places_of
 from pegasos.program.tables.dataset import BadData, Column, Dataset, ReadOptions
 from pegasos.program.tables.formats import OPENERS
 from pegasos.program.tables.reading import read, stream

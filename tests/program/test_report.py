@@ -26,8 +26,9 @@ from pegasos.program.pages.grid import Grid, axes_of, points_of
 from pegasos.program.pages.page import Page, embedded
 from pegasos.program.pages.plane_section import MAP_ROWS
 from pegasos.program.pages.sweep_page import search_page
-from pegasos.program.pages.values import kernel_text, named_values, number_text
+from pegasos.program.pages.wording import kernel_text, named_values, number_text
 from pegasos.program.records import codec
+from pegasos.program.records.fitted import search_record
 from pegasos.program.records.runs import (
     CellRecord,
     Decision,
@@ -35,7 +36,6 @@ from pegasos.program.records.runs import (
     SearchRecord,
     TuneRecord,
 )
-from pegasos.program.records.searches import search_record
 from pegasos.program.tables.dataset import BadData, Column, Dataset
 from pegasos.search.grid import Advice
 from pegasos.search.settings import Setting, Stop

@@ -19,10 +19,10 @@ from pegasos.learners.catalogue import model_of
 from pegasos.program.datasets import check_source, load_named, read_options
 from pegasos.program.errors import BadModel, NotAModel, UsageError
 from pegasos.program.modelfile import Model, read_model
-from pegasos.program.records.models import ModelCard
+from pegasos.program.records.fitted import ModelCard
 from pegasos.program.scoring import probabilities_of, scores_of
 from pegasos.program.tables.accumulators import joined
-from pegasos.program.tables.column_roles import places_of
+from pegasos.program.tables.columns import places_of
 from pegasos.program.tables.dataset import (
     DATES,
     NUMBER,

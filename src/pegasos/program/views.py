@@ -9,9 +9,9 @@ from typing import Any
 from pegasos.estimates import Figure
 from pegasos.metrics import Measure
 from pegasos.program.pages.grid import points_of
-from pegasos.program.pages.values import count
 from pegasos.program.pages.wording import (
     baseline_text,
+    count,
     decision_lines,
     decision_words,
     probability_words,
@@ -20,7 +20,7 @@ from pegasos.program.pages.wording import (
     verdict_words,
     whole_words,
 )
-from pegasos.program.records.models import LearnerFacts
+from pegasos.program.records.fitted import LearnerFacts
 from pegasos.program.records.runs import (
     OUT_OF_FOLD,
     ErrorCount,

@@ -17,7 +17,7 @@ from pegasos.program.terminal import console
 from pegasos.program.terminal.options import Data, JudgingOptions, Memory, ModelFile, ReadingOptions
 
 if TYPE_CHECKING:
-    from pegasos.program.records.models import ModelCard
+    from pegasos.program.records.fitted import ModelCard
     from pegasos.program.saved_models import SavedModel
 
 #: Number of classes up to which the whole confusion matrix is printed.

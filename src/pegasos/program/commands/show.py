@@ -8,7 +8,7 @@ from pegasos.program.terminal import console
 from pegasos.program.terminal.options import ModelFile
 
 if TYPE_CHECKING:
-    from pegasos.program.records.models import ModelCard
+    from pegasos.program.records.fitted import ModelCard
 
 
 def command(model: ModelFile) -> dict[str, Any]:
@@ -19,7 +19,7 @@ def command(model: ModelFile) -> dict[str, Any]:
       pegasos show my.model
       pegasos show my.model --json
     """
-    from pegasos.program.records.models import learner_facts
+    from pegasos.program.records.fitted import learner_facts
     from pegasos.program.saved_models import SavedModel, steps_of
 
     saved = SavedModel.open(model)
@@ -37,7 +37,7 @@ def command(model: ModelFile) -> dict[str, Any]:
 
 def show(found: dict[str, Any]) -> None:
     """Print the card of a model."""
-    from pegasos.program.records.models import ModelCard
+    from pegasos.program.records.fitted import ModelCard
     from pegasos.program.views import show_errors, show_learner
 
     card = ModelCard.read(found["card"])

@@ -56,7 +56,7 @@ def command(
     from pegasos.program.learning.clusters import cluster_of
     from pegasos.program.learning.tables import open_table, why_not_in_passes
     from pegasos.program.pipelines import chosen_scale, learned_rows, scale_words
-    from pegasos.program.records.models import learner_facts
+    from pegasos.program.records.fitted import learner_facts
     from pegasos.program.terminal import option_values
 
     begin = time.perf_counter()

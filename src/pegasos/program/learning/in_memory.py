@@ -17,8 +17,8 @@ from pegasos.program.datasets import split_rows
 from pegasos.program.learning.clusters import fit_on_cluster
 from pegasos.program.learning.tables import Choice, Learned, TrainingTable
 from pegasos.program.pipelines import check_expansion, learned_rows, make_recipe
+from pegasos.program.records.fitted import as_text
 from pegasos.program.records.runs import ErrorCount
-from pegasos.program.records.searches import as_text
 from pegasos.program.saved_models import fingerprint
 from pegasos.program.scoring import predictor_scores, probabilities_of, scores_of
 from pegasos.program.tables.dataset import Array, Dataset, take

@@ -19,7 +19,7 @@ from pegasos.program.tables.accumulators import (
     rows_within,
     widened,
 )
-from pegasos.program.tables.column_kinds import gap_notes
+from pegasos.program.tables.columns import gap_notes
 from pegasos.program.tables.dataset import (
     NUMBER,
     TEXT,

@@ -15,7 +15,7 @@ from pegasos.program.datasets import load_or_outline
 from pegasos.program.modelfile import save
 from pegasos.program.pipelines import Recipe
 from pegasos.program.records.codec import to_json
-from pegasos.program.records.models import CardData, CardSplit, ModelCard
+from pegasos.program.records.fitted import CardData, CardSplit, ModelCard
 from pegasos.program.records.runs import ErrorCount, WholeRecord
 from pegasos.program.tables.dataset import Array, Column, Dataset, Outline
 from pegasos.program.terminal import console

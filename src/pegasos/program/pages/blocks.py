@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pegasos.program.files import as_csv
-from pegasos.program.pages.values import is_number, value_text
 from pegasos.program.pages.vega import Spec
+from pegasos.program.pages.wording import is_number, value_text
 from pegasos.program.terminal.console import percent
 
 #: Rows of the table behind a chart.

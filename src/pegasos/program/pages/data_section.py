@@ -12,8 +12,8 @@ from pegasos.program.pages import vega
 from pegasos.program.pages.blocks import Block, Chart, Gallery, Section, Table, Text, columns
 from pegasos.program.pages.labeled_rows import STATISTICS_ROWS, LabeledRows, brief, dense, sample
 from pegasos.program.pages.page import Page
-from pegasos.program.pages.values import count
 from pegasos.program.pages.vega import Rows, Spec, chart, either, mark, number, tooltip, word
+from pegasos.program.pages.wording import count
 from pegasos.program.tables.dataset import DATES, Dataset, take
 from pegasos.program.tables.statistics import describe
 

@@ -10,8 +10,14 @@ from typing import Any
 
 from pegasos.engine.kernels.base import DistanceKernel, Kernel
 from pegasos.metrics import Measure
-from pegasos.program.pages import values as texts
-from pegasos.program.pages.values import is_number, value_text
+from pegasos.program.pages.wording import (
+    cost_text,
+    is_number,
+    named_values,
+    setting_text,
+    title_of,
+    value_text,
+)
 from pegasos.program.records.runs import CellRecord, SearchRecord, comparable
 
 #: Axis that replaces λ if each kernel has its own λ: the dimensionless cost C·K(x, x).
@@ -39,7 +45,7 @@ class Point:
 
     def __post_init__(self) -> None:
         self.in_grid = self.cell.stage != 3
-        self.text = texts.setting_text(self.values, self.cell.cost)
+        self.text = setting_text(self.values, self.cell.cost)
 
 
 @dataclass
@@ -63,7 +69,7 @@ NO_AXIS = Axis("", "", [None], [""])
 
 def points_of(cells: list[CellRecord], typical: Sequence[float | None] = ()) -> list[Point]:
     """Return the points of cells; `typical` is K(x, x) of typical rows, if it is known."""
-    named = texts.named_values([cell.setting for cell in cells])
+    named = named_values([cell.setting for cell in cells])
     points = []
     for cell, values, found, own in itertools.zip_longest(cells, named, comparable(cells), typical):
         freedom = None if own is None or cell.cost is None else own * cell.cost
@@ -162,7 +168,7 @@ def axes_of(points: list[Point]) -> list[Axis]:
         values = list(dict.fromkeys(point.at.get(name) for point in inside))
         if len(values) < 2:
             continue
-        axis = Axis(name, titles.get(name) or texts.title_of(name), values, [])
+        axis = Axis(name, titles.get(name) or title_of(name), values, [])
         if axis.numeric:
             values.sort(key=lambda value: (value is None, value or 0))
         axis.labels = _labels(axis, inside)
@@ -205,7 +211,7 @@ def _labels(axis: Axis, points: list[Point]) -> list[str]:
         None in each or max(filter(None, each)) > 1.01 * min(filter(None, each)) for each in costs
     ):
         return labels
-    return [label + texts.cost_text(each[0]) for label, each in zip(labels, costs, strict=True)]
+    return [label + cost_text(each[0]) for label, each in zip(labels, costs, strict=True)]
 
 
 def _replace_lam(points: list[Point], inside: list[Point]) -> dict[str, str]:

@@ -9,9 +9,8 @@ from pegasos.metrics import Measure
 from pegasos.program.pages import vega
 from pegasos.program.pages.blocks import Block, Chart, Table, Text, columns
 from pegasos.program.pages.grid import Axis, Grid, Point, axes_of, place, view
-from pegasos.program.pages.values import is_number, title_of, unbroken, value_text
 from pegasos.program.pages.vega import Rows, Spec, chart, mark, number, tooltip, word
-from pegasos.program.pages.wording import score_text
+from pegasos.program.pages.wording import is_number, score_text, title_of, unbroken, value_text
 from pegasos.program.records.runs import is_sampled
 
 #: Rows of the table of settings: about 1 MB of page.

@@ -33,8 +33,8 @@ from pegasos.program.pages.labeled_rows import LabeledRows, as_dataset
 from pegasos.program.pages.page import Page
 from pegasos.program.pages.panel_section import model_panel
 from pegasos.program.pages.plane_section import boundary_blocks, map_blocks
-from pegasos.program.pages.values import cost_text, count, duration, kernel_text, number_text
-from pegasos.program.records.models import ModelCard, learner_facts
+from pegasos.program.pages.wording import cost_text, count, duration, kernel_text, number_text
+from pegasos.program.records.fitted import ModelCard, learner_facts
 from pegasos.program.records.runs import ErrorCount
 from pegasos.program.scoring import scores_of
 from pegasos.program.tables.dataset import Dataset, take

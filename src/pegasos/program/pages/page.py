@@ -17,8 +17,8 @@ from typing import Any
 from pegasos.engine.runtime.compiling import cache_folder
 from pegasos.program.files import write_bytes, write_text
 from pegasos.program.pages.blocks import Block, Chart, Panel, Section, Table, Thresholds
-from pegasos.program.pages.values import unbroken
 from pegasos.program.pages.vega import Spec
+from pegasos.program.pages.wording import unbroken
 from pegasos.program.records import codec
 from pegasos.program.tables.dataset import BadData
 from pegasos.program.tables.messages import plain

@@ -13,9 +13,8 @@ from pegasos.program.pages.blocks import Block, Chart, Panel, Text
 from pegasos.program.pages.data_section import Images, row_values
 from pegasos.program.pages.grid import Grid
 from pegasos.program.pages.labeled_rows import LabeledRows, dense, feature_names
-from pegasos.program.pages.values import unbroken
 from pegasos.program.pages.vega import Rows, Spec, either, number, tooltip, word
-from pegasos.program.pages.wording import score_text
+from pegasos.program.pages.wording import score_text, unbroken
 from pegasos.program.records.runs import SearchRecord
 from pegasos.program.terminal.reproduction import command_line
 

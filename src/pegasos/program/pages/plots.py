@@ -17,7 +17,7 @@ from pegasos.program.pages.panel_section import confusion_chart, confusion_count
 from pegasos.program.pages.plane_section import boundary_chart, find_boundary
 from pegasos.program.pages.vega import Spec
 from pegasos.program.records.codec import to_json
-from pegasos.program.records.searches import search_record
+from pegasos.program.records.fitted import search_record
 from pegasos.program.tables.labels import label_texts
 from pegasos.search.anatomy import anatomy
 from pegasos.search.sweep import SweepCV

@@ -7,8 +7,8 @@ import base64
 from pegasos.program.pages import vega
 from pegasos.program.pages.blocks import Block, Chart, Gallery, Section, Table, Text, Tiles, columns
 from pegasos.program.pages.page import Page
-from pegasos.program.pages.values import count, duration
 from pegasos.program.pages.vega import Rows, Spec, chart, mark, number, tooltip, word
+from pegasos.program.pages.wording import count, duration
 from pegasos.program.terminal.console import percent
 from pegasos.studies.results import VERDICTS, Figure, JudgedNumber, StudyResult
 

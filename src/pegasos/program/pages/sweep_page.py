@@ -21,10 +21,9 @@ from pegasos.program.pages.grid_section import grid_blocks
 from pegasos.program.pages.labeled_rows import LabeledRows, sample
 from pegasos.program.pages.page import Page
 from pegasos.program.pages.panel_section import search_panel
-from pegasos.program.pages.values import count, duration
-from pegasos.program.pages.wording import score_text
+from pegasos.program.pages.wording import count, duration, score_text
+from pegasos.program.records.fitted import out_of_fold, search_record
 from pegasos.program.records.runs import OUT_OF_FOLD, SearchRecord, TuneRecord
-from pegasos.program.records.searches import out_of_fold, search_record
 from pegasos.program.tables.dataset import Dataset
 from pegasos.program.terminal.reproduction import next_commands
 from pegasos.search.anatomy import anatomy

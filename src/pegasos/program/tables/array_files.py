@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import polars as pl
 
-from pegasos.program.tables.column_roles import Roles, place, places_of
+from pegasos.program.tables.columns import Roles, place, places_of
 from pegasos.program.tables.dataset import (
     MOST_COLUMNS,
     TOO_WIDE,

@@ -13,7 +13,7 @@ from functools import partial
 import polars as pl
 
 from pegasos.program.tables.cells import Numbers, as_numbers
-from pegasos.program.tables.column_roles import LABEL_NAMES
+from pegasos.program.tables.columns import LABEL_NAMES
 from pegasos.program.tables.dataset import MOST_COLUMNS, TOO_WIDE, BadData, NoRows, ReadOptions
 from pegasos.program.tables.messages import listed, plain, shown
 from pegasos.program.tables.sources import Source

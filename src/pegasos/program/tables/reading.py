@@ -12,7 +12,7 @@ import polars as pl
 
 from pegasos.program.files import NoSpace
 from pegasos.program.tables.cells import EXAMPLES, as_days, as_numbers, as_words
-from pegasos.program.tables.column_roles import Roles
+from pegasos.program.tables.columns import Roles
 from pegasos.program.tables.dataset import (
     COMPACT_DATE,
     DATES,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from pegasos.program.tables.column_roles import Roles
+from pegasos.program.tables.columns import Roles
 from pegasos.program.tables.dataset import Array, BadData, Column, ReadOptions
 from pegasos.program.tables.labels import simplest
 from pegasos.program.tables.messages import plain, shown, size

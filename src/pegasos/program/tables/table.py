@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from pegasos.program.tables.cells import as_numbers, as_words
-from pegasos.program.tables.column_roles import Roles, find_roles, match_roles
+from pegasos.program.tables.columns import Roles, find_roles, match_roles
 from pegasos.program.tables.dataset import (
     Array,
     BadData,

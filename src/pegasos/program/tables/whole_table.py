@@ -10,8 +10,7 @@ import polars as pl
 
 from pegasos.program.tables.accumulators import joined
 from pegasos.program.tables.cells import as_days, as_numbers
-from pegasos.program.tables.column_kinds import find_kinds, gap_notes, oddities
-from pegasos.program.tables.column_roles import Roles
+from pegasos.program.tables.columns import Roles, find_kinds, gap_notes, oddities
 from pegasos.program.tables.dataset import (
     DATES,
     NUMBER,

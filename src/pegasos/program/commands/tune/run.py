@@ -19,8 +19,8 @@ from pegasos.program.pages.sweep_page import search_page
 from pegasos.program.pages.wording import whole_words
 from pegasos.program.pipelines import chosen_scale, scale_words
 from pegasos.program.records.codec import save
+from pegasos.program.records.fitted import calibration_record, out_of_fold, search_record
 from pegasos.program.records.runs import CalibrationRecord, CellRecord, Decision, TuneRecord
-from pegasos.program.records.searches import calibration_record, out_of_fold, search_record
 from pegasos.program.tables.description import leaks
 from pegasos.program.tables.labels import label_text
 from pegasos.program.terminal import console, option_values, outputs

@@ -24,7 +24,7 @@ from pegasos.nystroem import Nystroem
 from pegasos.program.errors import UsageError
 from pegasos.program.grids import SEARCH_ROWS, make_grid, weights_to_try
 from pegasos.program.learning.tables import Choice, TrainingTable
-from pegasos.program.pages.values import count
+from pegasos.program.pages.wording import count
 from pegasos.program.pipelines import (
     check_expansion,
     chosen_scale,
