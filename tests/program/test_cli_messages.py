@@ -284,8 +284,7 @@ def test_demo_on_small_sets(folder, monkeypatch):
     monkeypatch.setattr(demo, "_SETS", ("moons",))
     monkeypatch.setattr(demo, "_MODELS", ["perceptron"])
     answer = fine("demo")
-    assert "test rows (" in answer.out
-    assert "runs/demo/moons/report.html: open it in a browser" in answer.out
+    assert "open runs/demo/moons/report.html in a browser" in answer.out
     assert (folder / "runs" / "demo" / "moons" / "report.html").is_file()
     assert set(fine("demo", "--json").json) == {"moons"}
 

@@ -47,19 +47,10 @@ def command(
 
 
 def show(found: dict[str, dict[str, Any]]) -> None:
-    """Print the errors on test rows and what to try next."""
-    console.heading("Results")
-    for each in found.values():
-        tuned = each["tune"]
-        test = tuned.errors["test"]
-        share = console.percent(test.mistakes / test.rows)
-        wrong = f"{test.mistakes} errors on {test.rows} test rows ({share})"
-        searched = f"best of {len(tuned.cells)} settings in {tuned.seconds:.0f} s"
-        console.show(f"  {tuned.model}: {wrong}, {searched}")
-        console.show(f"  {tuned.page}: open it in a browser")
-    console.show()
+    """Print what to try next; each result is printed when it is found."""
     console.heading(
         "Next",
+        *(f"  open {each['tune'].page} in a browser" for each in found.values()),
         "  pegasos describe MY.csv     statistics and advice",
         "  pegasos tune MY.csv         the same tour on your data",
         "  pegasos models              all models and kernels",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: Number of classes up to which the whole confusion matrix is printed.
 _MOST_CLASSES = 20
+#: Labels and predictions as codes of class names, and what metrics and hashes need.
+_Rows = dict[str, Array]
 
 
 def command(
@@ -47,7 +49,8 @@ def command(
 
     from pegasos.estimates import measured
     from pegasos.program.records.runs import ErrorCount
-    from pegasos.program.saved_models import SavedModel
+    from pegasos.program.saved_models import SavedModel, fingerprint
+    from pegasos.program.tables.row_hashes import split_known
 
     saved = SavedModel.open(model, memory)
     metric = metric_for(saved, judging)
@@ -56,8 +59,11 @@ def command(
     names = {text: code for code, text in enumerate(saved.class_texts)}
     with console.working(f"predicting {data}"):
         rows = _predict(saved, data, reading, metric, names)
-    known, same_data = _training_rows(saved, rows)
-    parts = _parts(known, rows.test_group)
+    known, same_data, hashes, source = None, False, rows.get("hashes"), saved.card.data
+    if hashes is not None and saved.model.rows is not None:
+        known = split_known(hashes, saved.model.rows, order=rows["test_group"])
+        same_data = source is not None and source.fingerprint == fingerprint(hashes)
+    parts = _parts(known, rows["test_group"])
     counts = np.array([saved.card.classes.get(name, 0) for name in names])
     usual = int(counts.argmax()) if counts.any() else None
     metric = replace(
@@ -67,7 +73,7 @@ def command(
     )
     all_known = known is not None and known.all()
     shown = slice(None) if known is None or all_known else ~known
-    truth, predicted = rows.truth[shown], rows.predicted[shown]
+    truth, predicted = rows["truth"][shown], rows["predicted"][shown]
     unknown = {*names} - {*saved.class_texts}  # classes of the rows that the model does not know
     classes = [
         *saved.class_texts,
@@ -78,7 +84,7 @@ def command(
         "model": model,
         "data": data,
         "errors": {
-            name: ErrorCount.of(rows.truth[part], rows.predicted[part], usual)
+            name: ErrorCount.of(rows["truth"][part], rows["predicted"][part], usual)
             for name, part in parts.items()
         },
         "notes": [*_notes(known, same_data, rows, saved.card)],
@@ -118,18 +124,6 @@ def metric_for(saved: SavedModel, judging: JudgingOptions) -> Metric:
         raise UsageError(f"--metric {found.name}: {error}") from None
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Labels and predictions as codes of class names, and what metrics and hashes need."""
-
-    truth: Array
-    predicted: Array
-    test_group: Array
-    scores: Array | None = None
-    probabilities: Array | None = None
-    hashes: Array | None = None
-
-
 def _predict(
     saved: SavedModel, data: str, reading: ReadingOptions, metric: Metric, names: dict[str, int]
 ) -> _Rows:
@@ -163,19 +157,7 @@ def _predict(
             blocks.setdefault(name, []).append(values)
     if not blocks:
         raise BadData(f"{data} has no rows.")
-    return _Rows(**{name: np.concatenate(values) for name, values in blocks.items()})
-
-
-def _training_rows(saved: SavedModel, rows: _Rows) -> tuple[Array | None, bool]:
-    """Return which rows are training rows, if known, and whether the data are those of training."""
-    from pegasos.program.saved_models import fingerprint
-    from pegasos.program.tables.row_hashes import split_known
-
-    if saved.model.rows is None or rows.hashes is None:
-        return None, False
-    card = saved.card.data
-    same = card is not None and card.fingerprint == fingerprint(rows.hashes)
-    return split_known(rows.hashes, saved.model.rows, order=rows.test_group), same
+    return {name: np.concatenate(values) for name, values in blocks.items()}
 
 
 def _parts(known: Array | None, test_group: Array) -> dict[str, Array]:
@@ -201,8 +183,8 @@ def _answers(rows: _Rows, part: Array, names: list[str]) -> Answers:
         values = np.column_stack([-values, values]) if values.ndim == 1 else values
         return np.pad(values, ((0, 0), (0, len(names) - values.shape[1])))[part]
 
-    truth, predicted = (each[part].astype(np.intp) for each in (rows.truth, rows.predicted))
-    scores, p = widened(rows.scores), widened(rows.probabilities)
+    truth, predicted = (rows[name][part].astype(np.intp) for name in ("truth", "predicted"))
+    scores, p = widened(rows.get("scores")), widened(rows.get("probabilities"))
     return Answers(np.array(names), truth, predicted, scores, p)
 
 
@@ -221,10 +203,10 @@ def _notes(known: Array | None, same_data: bool, rows: _Rows, card: ModelCard) -
                 f"error of {console.percent(test.error)} on {test.rows} test rows."
             )
     elif known.any() and not same_data:
-        error = console.percent(float((rows.truth != rows.predicted).mean()))
+        error = console.percent(float((rows["truth"] != rows["predicted"]).mean()))
         yield (
             f"{int(known.sum())} rows equal training rows and are counted as such; "
-            f"with them the error is {error} on {len(rows.truth)} rows."
+            f"with them the error is {error} on {len(known)} rows."
         )
 
 

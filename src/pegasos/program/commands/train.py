@@ -60,7 +60,7 @@ def command(
     from pegasos.program.terminal import option_values
 
     begin = time.perf_counter()
-    asked = option_values.single(option_values.check([model], learning))
+    option_values.single(option_values.check([model], learning))
     check_source(data)
     path = out or f"{stem(data)}.model"
     outputs.check_file(path, data, what="a model")
@@ -70,12 +70,12 @@ def command(
         raise UsageError(f"--cluster and --workers of train: {why}.")
     with cluster_of(where) as client:
         table = open_table(data, reading, running, learning, SEARCH_ROWS, model)
-        landmarks = asked["landmarks"]
         rows, _ = table.search_rows
         count = table.training_rows
         if learning.drop_outliers is not None:
             count = learned_rows(rows, learning.drop_outliers)
         settings = option_values.single(option_values.grids(learning, count, table.classes))
+        expand, landmarks = settings.pop("expand", None), settings.pop("landmarks", None)
         nystroem = None
         if landmarks is not None:
             kernel = settings.pop("kernel", "gaussian")
@@ -86,7 +86,7 @@ def command(
             learner,
             client,
             scale=learning.scale,
-            expand=asked["expand"],
+            expand=expand,
             drop_outliers=learning.drop_outliers,
             nystroem=nystroem,
         )

@@ -45,7 +45,7 @@ from pegasos.program.tables.messages import plain, size
 from pegasos.program.tables.row_hashes import hash_rows
 from pegasos.program.terminal import console, option_values
 from pegasos.program.terminal.options import LearningOptions
-from pegasos.program.terminal.reproduction import expansion_degree, landmarks_of
+from pegasos.program.terminal.reproduction import expansion_degree, nystroem_of
 from pegasos.search.settings import Setting
 from pegasos.search.two_stage import limited
 
@@ -229,8 +229,12 @@ class TableInPasses(StreamedTable, TrainingTable):
     def _fit_choice(self, choice: Choice, setting: Setting, model: str) -> Learned:
         """Fit the choice with its C to all training rows, and refit it on all rows if requested."""
         best, sample = choice.search.best_estimator_, choice.rows
-        nystroem = self._landmarks(setting)
+        nystroem = nystroem_of(setting)
+        if nystroem is None and setting.kernel is not None:
+            nystroem = Nystroem(setting.kernel)
         if nystroem is not None:
+            own = {"memory": self.running.memory, "random_state": self.running.seed}
+            nystroem.set_params(kernel=as_kernel(nystroem.kernel), **own)
             many = f"{nystroem.landmarks} landmarks (Nyström features)"
             console.say(f"a kernel model was chosen: it is fitted to all rows with {many}")
         assert setting.lam is not None  # both models that learn in passes have one
@@ -266,14 +270,3 @@ class TableInPasses(StreamedTable, TrainingTable):
             )
             known = self._known(everything=kept is not estimator)
             return Learned(kept, errors, **known, refits=refits, whole=whole)
-
-    def _landmarks(self, setting: Setting) -> Nystroem | None:
-        """Return Nyström features for the kernel of a setting, if it has one."""
-        usual = Nystroem()
-        part = landmarks_of(setting) or {"kernel": setting.kernel}
-        kernel = part.get("kernel", usual.kernel)
-        if kernel is None:
-            return None
-        many = part.get("landmarks", usual.landmarks)
-        seed, memory = self.running.seed, self.running.memory
-        return Nystroem(as_kernel(kernel), many, memory=memory, random_state=seed)

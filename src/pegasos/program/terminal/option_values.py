@@ -48,6 +48,9 @@ def grids(learning: LearningOptions, rows: int, classes: Any = None) -> dict[str
         "epochs": lambda text: parse_counts(text, "--epochs"),
         "average": lambda text: [_average(part) for part in text.split(",")],
         "class_weight": lambda text: _class_weights(text, classes),
+        # A degree of 1 is no expansion.
+        "expand": lambda text: [d if d > 1 else None for d in parse_counts(text, "--expand")],
+        "landmarks": lambda text: parse_counts(text, "--landmarks"),
         "sampling": lambda name: [_one_of(name, SAMPLINGS, "--sampling")],
         "intercept": lambda name: [_INTERCEPTS[_one_of(name, _INTERCEPTS, "--intercept")]],
         "multiclass": lambda text: [
@@ -89,13 +92,12 @@ def check(models: Sequence[str], learning: LearningOptions) -> dict[str, list[An
         if "free" in given.get("intercept", []) and not declaration.free_intercept:
             able = ", ".join(name for name, (each, _) in MODELS.items() if each.free_intercept)
             raise UsageError(f"--intercept free is for {able}; {model} takes yes or no.")
-    landmarks = parse_landmarks(learning.landmarks)
-    if landmarks != [None] and None in given.get("kernel", []):
+    if learning.landmarks is not None and None in given.get("kernel", []):
         raise UsageError(
             "--landmarks approximates a kernel, such as --kernel gaussian, not linear."
         )
     _one_of(learning.scale, ("auto", *SCALES), "--scale")
-    return {**given, "expand": parse_expand(learning.expand), "landmarks": landmarks}
+    return given
 
 
 def single(values: dict[str, list[Any]]) -> dict[str, Any]:
@@ -114,6 +116,8 @@ def ignored_settings(models: Sequence[str], values: dict[str, Any]) -> list[str]
     notes = []
     for name in values:
         able = [each for each in MODELS if name in MODELS[each][0].options]
+        if not able:  # a setting of the steps before the learner
+            continue
         without = [model for model in models if model not in able]
         if models and len(without) == len(models):
             raise UsageError(
@@ -123,17 +127,6 @@ def ignored_settings(models: Sequence[str], values: dict[str, Any]) -> list[str]
         if without:
             notes.append(f"{option_flag(name)} is ignored by {', '.join(without)}.")
     return notes
-
-
-def parse_expand(text: str | None) -> list[int | None]:
-    """Parse degrees of polynomial expansion; None for no expansion."""
-    degrees = [1] if text is None else parse_counts(text, "--expand")
-    return [degree if degree > 1 else None for degree in degrees]
-
-
-def parse_landmarks(text: str | None) -> list[int | None]:
-    """Parse numbers of landmarks; None for the exact kernel."""
-    return [None] if text is None else list(parse_counts(text, "--landmarks"))
 
 
 def parse_class_weight(text: str, classes: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 from pegasos.engine.kernels.base import Kernel
 from pegasos.engine.kernels.standard import as_kernel
 from pegasos.learners.catalogue import MODELS
+from pegasos.nystroem import Nystroem
 from pegasos.program.terminal.grammar import kernel_option, option_flag, value_option
 from pegasos.search.settings import FrozenDict, Opaque, Part, Setting
 
@@ -88,7 +89,7 @@ def _preparation(setting: Setting) -> list[str] | None:
         if part.name == "PolynomialFeatures" and part.get("include_bias", True) is False:
             rest += ["--expand", str(part.get("degree", 2))]
         elif part.name == "Nystroem" and set(dict(part.params)) <= _NYSTROEM:
-            rest += ["--landmarks", str(_of_nystroem(part, "landmarks"))]
+            rest += ["--landmarks", str(part.get("landmarks", Nystroem().landmarks))]
         elif part.name == "DropOutliers":
             rest += ["--drop-outliers", value_option(part.get("threshold", 3.0))]
         else:
@@ -105,33 +106,23 @@ def scale_of(setting: Setting) -> str:
     return found
 
 
-def landmarks_of(setting: Setting) -> Part | None:
-    """Return the Nyström step of a setting, or None."""
-    return _step(setting, "Nystroem")
+def nystroem_of(setting: Setting) -> Nystroem | None:
+    """Return the Nyström features of a setting, or None."""
+    steps = (part for _, part in setting.preparation if part.name == "Nystroem")
+    part = next(steps, None)
+    return None if part is None else Nystroem(**dict(part.params))
 
 
 def expansion_degree(setting: Setting) -> int | None:
     """Return the degree of polynomial expansion, or None."""
-    part = _step(setting, "PolynomialFeatures")
-    return None if part is None else part.get("degree", 2)
-
-
-def _step(setting: Setting, name: str) -> Part | None:
-    return next((part for _, part in setting.preparation if part.name == name), None)
-
-
-def _of_nystroem(part: Part, name: str) -> Any:
-    """Return a parameter of the Nyström step, or its default."""
-    from pegasos.nystroem import Nystroem
-
-    return part.get(name, getattr(Nystroem(), name))
+    steps = (part for _, part in setting.preparation if part.name == "PolynomialFeatures")
+    return next((part.get("degree", 2) for part in steps), None)
 
 
 def effective_kernel(setting: Setting) -> str | None:
     """Return the kernel of the learner, or of its Nyström features, as a value of --kernel."""
-    part = landmarks_of(setting)
-    kernel = setting.kernel if part is None else as_kernel(_of_nystroem(part, "kernel"))
-    return kernel_option(kernel)
+    features = nystroem_of(setting)
+    return kernel_option(setting.kernel if features is None else as_kernel(features.kernel))
 
 
 def python_lines(setting: Setting, seed: int | None = None) -> str:

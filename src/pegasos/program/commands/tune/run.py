@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pegasos.nystroem import Nystroem
 from pegasos.program.commands.tune.search import TuneJob, explore
 from pegasos.program.errors import UsageError
 from pegasos.program.files import as_csv, only_one, write_text
@@ -28,7 +27,7 @@ from pegasos.program.terminal.options import ReadingOptions
 from pegasos.program.terminal.reproduction import (
     effective_kernel,
     expansion_degree,
-    landmarks_of,
+    nystroem_of,
     scale_of,
 )
 from pegasos.search.decisions import Aim, Threshold
@@ -210,8 +209,8 @@ def _line(cell: CellRecord, record: TuneRecord) -> dict[str, Any]:
     """Return a line of results.csv, with the kernel as --kernel takes it."""
     setting, measure = cell.setting, record.measure.name
     line = {"cell": cell.number, "model": setting.model, "kernel": effective_kernel(setting)}
-    if (part := landmarks_of(setting)) is not None:
-        line["landmarks"] = part.get("landmarks", Nystroem().landmarks)
+    if (features := nystroem_of(setting)) is not None:
+        line["landmarks"] = features.landmarks
     line |= {"expand": expansion_degree(setting), "lam": setting.lam, "C": cell.cost}
     if setting.stop is not None:
         line[setting.stop.name] = setting.stop.count

@@ -113,7 +113,7 @@ def explore(job: TuneJob, table: TrainingTable, until: float | None, client: Any
         console.say(f"note: {note}")
     for name, each in weights_to_try(metric, models, rows.labels).items():
         values.setdefault(name, each)
-    degrees = option_values.parse_expand(learning.expand)
+    degrees = values.pop("expand", [None])
     for degree in degrees:
         check_expansion(rows, degree)
     grid = make_grid(
@@ -122,7 +122,7 @@ def explore(job: TuneJob, table: TrainingTable, until: float | None, client: Any
         models,
         values.pop("kernel", []),
         degrees,
-        option_values.parse_landmarks(learning.landmarks),
+        values.pop("landmarks", [None]),
         values,
         linear=() if job.options.models or len(models) == 1 else _LINEAR_TOO,
         fixed={"seed": job.running.seed, "memory": memory},
