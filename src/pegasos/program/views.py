@@ -14,6 +14,7 @@ from pegasos.program.pages.wording import (
     count,
     decision_lines,
     decision_words,
+    loses_rare_classes,
     probability_words,
     score_text,
     unlike_words,
@@ -31,6 +32,7 @@ from pegasos.program.records.runs import (
 from pegasos.program.terminal import console
 from pegasos.program.terminal.console import percent
 from pegasos.program.terminal.grammar import option_flag
+from pegasos.program.terminal.reproduction import next_commands
 from pegasos.search.grid import Advice
 
 _INTERVAL = "95 % interval"
@@ -90,7 +92,7 @@ def value_text(value: float | None, measure: Measure) -> str:
 
 
 def show_tune(found: TuneRecord) -> None:
-    """Print the result of a search."""
+    """Print the result of a search and the next commands."""
     measure, choice = found.measure, found.figures.get(OUT_OF_FOLD)
     folds = "one validation part" if found.folds == 1 else count(found.folds, "fold")
     settings = count(len(found.cells), "setting")
@@ -126,6 +128,9 @@ def show_tune(found: TuneRecord) -> None:
     console.show(*decision_words(found.decision, known, found.cells))
     if found.page is not None:
         console.show("", f"page:  {found.page}")
+    again = found.command if loses_rare_classes(choice, measure, test) else None
+    first, *rest = next_commands(found.model, found.source, again)
+    console.show("", f"next:  {first}", *(f"       {each}" for each in rest))
 
 
 def _show_families(found: TuneRecord, texts: list[str]) -> None:

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 from pegasos.program.commands import evaluate, tune
 from pegasos.program.terminal import console
 from pegasos.program.terminal.options import (
-    HERE,
     JudgingOptions,
     LearningOptions,
     ReadingOptions,
@@ -31,17 +30,15 @@ def command(
       pegasos demo
       pegasos demo -o somewhere --json
     """
-    from pegasos.program.views import show_tune
-
     found: dict[str, Any] = {}
     for name in _SETS:
         search = SearchOptions(models=_MODELS, force=True, out=str(Path(out) / name))
-        options = (LearningOptions(), ReadingOptions(), RunningOptions(), HERE, JudgingOptions())
+        options = (LearningOptions(), ReadingOptions(), RunningOptions(), JudgingOptions())
         tuned = tune.command(name, search, *options)
         checked = evaluate.command(tuned.model, name, ReadingOptions(), JudgingOptions())
         found[name] = {"tune": tuned, "run": checked}
         if not console.state.as_json:
-            show_tune(tuned)
+            tune.show(tuned)
             console.show()
     return found
 

@@ -12,7 +12,6 @@ from pegasos.program.errors import UsageError
 from pegasos.program.terminal import console, outputs
 from pegasos.program.terminal.options import (
     MODEL_NAMES,
-    ClusterOptions,
     Data,
     LearningOptions,
     ReadingOptions,
@@ -26,7 +25,6 @@ def command(
     learning: LearningOptions,
     reading: ReadingOptions,
     running: RunningOptions,
-    where: ClusterOptions,
     model: Annotated[str, option("MODEL", f"One of {MODEL_NAMES}.", "--model", "-m")] = "sdca",
     out: Annotated[
         str | None, option("FILE", "Model file. Default: DATA's name + .model", "--out", "-o")
@@ -66,9 +64,9 @@ def command(
     outputs.check_file(path, data, what="a model")
     if out is None and not force and os.path.exists(path):
         raise UsageError(f"{path} exists: --force replaces it, or give another name with -o.")
-    if where.asked and (why := why_not_in_passes(learning, model)) is not None:
+    if running.asks_for_cluster and (why := why_not_in_passes(learning, model)) is not None:
         raise UsageError(f"--cluster and --workers of train: {why}.")
-    with cluster_of(where) as client:
+    with cluster_of(running) as client:
         table = open_table(data, reading, running, learning, SEARCH_ROWS, model)
         rows, _ = table.search_rows
         count = table.training_rows

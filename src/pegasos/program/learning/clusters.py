@@ -13,7 +13,7 @@ from pegasos.program.errors import UsageError
 from pegasos.program.files import temporary_folder
 from pegasos.program.tables.messages import plain
 from pegasos.program.terminal import console
-from pegasos.program.terminal.options import ClusterOptions
+from pegasos.program.terminal.options import RunningOptions
 
 #: Seconds in which a scheduler must answer, and in which a local cluster must end.
 _ANSWER_SECONDS, _CLOSE_SECONDS = 5, 2
@@ -23,9 +23,9 @@ _IGNORE_INTERRUPTS = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN
 
 
 @contextlib.contextmanager
-def cluster_of(options: ClusterOptions) -> Iterator[Any]:
+def cluster_of(options: RunningOptions) -> Iterator[Any]:
     """Yield a client of the requested cluster, or None; the loss of the cluster is one error."""
-    if not options.asked:
+    if not options.asks_for_cluster:
         yield None
         return
     if options.cluster is not None and options.workers is not None:
@@ -57,7 +57,7 @@ def fit_on_cluster(learner: Any, client: Any, *blocks: Any) -> None:
 
 
 @contextlib.contextmanager
-def _client(options: ClusterOptions) -> Iterator[Any]:
+def _client(options: RunningOptions) -> Iterator[Any]:
     """Connect, after starting local processes if requested; close both on exit."""
     from distributed import Client, LocalCluster
 

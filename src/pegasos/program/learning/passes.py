@@ -206,7 +206,7 @@ class TableInPasses(StreamedTable, TrainingTable):
         return self._keep_sample(choice, setting, why)
 
     def _keep_sample(self, choice: Choice, setting: Setting, why: str) -> Learned:
-        best, rows = choice.search.best_estimator_, choice.rows
+        best, (rows, _) = choice.search.best_estimator_, self.search_rows
         texts = label_texts(self.classes).tolist()
         usual = self.classes[np.argmax([self.trained[text] for text in texts])]
         errors = {"training": ErrorCount.of(rows.labels, labels_of(best, rows), usual)}
@@ -228,7 +228,7 @@ class TableInPasses(StreamedTable, TrainingTable):
 
     def _fit_choice(self, choice: Choice, setting: Setting, model: str) -> Learned:
         """Fit the choice with its C to all training rows, and refit it on all rows if requested."""
-        best, sample = choice.search.best_estimator_, choice.rows
+        best, (sample, _) = choice.search.best_estimator_, self.search_rows
         nystroem = nystroem_of(setting)
         if nystroem is None and setting.kernel is not None:
             nystroem = Nystroem(setting.kernel)

@@ -26,7 +26,7 @@ from pegasos.program.terminal.options import LearningOptions, ReadingOptions, Ru
 class Choice:
     """Setting that a search chose, and what is needed to fit it to all rows.
 
-    `rows` are those of the search and `learned_rows` their number without outliers; `metric` is
+    `learned_rows` is the number of rows of the search without outliers; `metric` is
     None for a scorer of scikit-learn, `until` is the time at which results are wanted, and `client`
     is that of a Dask cluster.
     """
@@ -34,7 +34,6 @@ class Choice:
     search: Any
     metric: Metric | None
     recipe: Recipe
-    rows: Dataset
     learning: LearningOptions
     learned_rows: int
     refit_all: bool

@@ -214,7 +214,7 @@ class LearningOptions:
 
 @dataclass(frozen=True)
 class RunningOptions:
-    """Options for splits, seeds and limits."""
+    """Options for splits, seeds, limits and the processes that do the work."""
 
     section: ClassVar[str] = "Resources"
 
@@ -226,27 +226,15 @@ class RunningOptions:
     )
     seed: int = choice("N", _SEED, default=0, min=0, max=_LAST_SEED)
     memory: str | None = choice("SIZE", _MEMORY, callback=_size)
-
-
-@dataclass(frozen=True)
-class ClusterOptions:
-    """Options for the processes that do the work."""
-
-    section: ClassVar[str] = "Resources"
-
     cluster: str | None = choice(
         "ADDRESS", "Run on the workers of a Dask scheduler, such as tcp://host:8786."
     )
     workers: int | None = choice("N", "Run in N processes on this machine (Dask).", min=1, max=1000)
 
     @property
-    def asked(self) -> bool:
+    def asks_for_cluster(self) -> bool:
         """Whether a cluster or local workers were requested."""
         return self.cluster is not None or self.workers is not None
-
-
-#: Work in this process.
-HERE = ClusterOptions()
 
 
 @dataclass(frozen=True)

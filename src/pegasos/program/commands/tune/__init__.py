@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pegasos.program.terminal import console
 from pegasos.program.terminal.options import (
-    ClusterOptions,
     Data,
     JudgingOptions,
     LearningOptions,
@@ -25,7 +23,6 @@ def command(
     learning: LearningOptions,
     reading: ReadingOptions,
     running: RunningOptions,
-    where: ClusterOptions,
     judging: JudgingOptions,
 ) -> TuneRecord:
     """Find the best model by cross-validation and save it.
@@ -58,7 +55,7 @@ def command(
     from pegasos.program.datasets import stem
 
     folder = options.out or f"runs/{stem(data)}"
-    return tune(TuneJob(data, folder, options, judging, learning, reading, running, where))
+    return tune(TuneJob(data, folder, options, judging, learning, reading, running))
 
 
 def json_of(found: TuneRecord) -> dict[str, Any]:
@@ -71,14 +68,6 @@ def json_of(found: TuneRecord) -> dict[str, Any]:
 
 def show(found: TuneRecord) -> None:
     """Print the result and the next commands."""
-    from pegasos.program.pages.wording import loses_rare_classes
-    from pegasos.program.records.runs import OUT_OF_FOLD
-    from pegasos.program.terminal.reproduction import next_commands
     from pegasos.program.views import show_tune
 
     show_tune(found)
-    lost = loses_rare_classes(
-        found.figures.get(OUT_OF_FOLD), found.measure, found.figures.get("test")
-    )
-    first, *rest = next_commands(found.model, found.source, found.command if lost else None)
-    console.show("", f"next:  {first}", *(f"       {each}" for each in rest))

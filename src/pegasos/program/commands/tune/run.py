@@ -55,7 +55,7 @@ def tune(job: TuneJob) -> TuneRecord:
     if job.options.max_time is not None:
         until = time.monotonic() + min(job.options.max_time, _MOST_SECONDS)
     with contextlib.ExitStack() as stack:
-        client = stack.enter_context(cluster_of(job.where))
+        client = stack.enter_context(cluster_of(job.running))
         most = job.options.sample or SEARCH_ROWS
         table = open_table(job.data, job.reading, job.running, job.learning, most)
         aim = _prepare(job, table)
@@ -170,7 +170,7 @@ def _write_run(job: TuneJob, record: TuneRecord, choice: Choice, table: Training
     write_text(folder / "results.csv", as_csv(lines))
     if not job.options.page:
         return
-    rows = choice.rows
+    rows, positions = table.search_rows
     rows = replace(rows, notes=[*whole_words(record.whole, record.training_rows), *rows.notes])
     size = job.running.test_size
     options = _as_arguments(job.reading) + ([] if size is None else ["--test-size", f"{size:g}"])
@@ -181,7 +181,7 @@ def _write_run(job: TuneJob, record: TuneRecord, choice: Choice, table: Training
             choice.search,
             rows,
             options=options,
-            positions=table.search_rows[1],
+            positions=positions,
             tsne=choice.search.time_ > _MAP_SECONDS,
             test=table.test_sample(_EXPLAINED_ROWS),
         )

@@ -38,8 +38,6 @@ from pegasos.program.tables.description import baseline_words, fitting_words, is
 from pegasos.program.tables.labels import label_text
 from pegasos.program.terminal import console, option_values
 from pegasos.program.terminal.options import (
-    HERE,
-    ClusterOptions,
     JudgingOptions,
     LearningOptions,
     ReadingOptions,
@@ -71,7 +69,6 @@ class TuneJob:
     learning: LearningOptions
     reading: ReadingOptions
     running: RunningOptions
-    where: ClusterOptions = HERE
 
     @property
     def metric(self) -> str:
@@ -148,9 +145,7 @@ def explore(job: TuneJob, table: TrainingTable, until: float | None, client: Any
         warm_path=not job.asks_for_a_grid,
     )
     fitted = _run(job, search, metric, rows, recipe.weights_of(rows))
-    return Choice(
-        fitted, metric, recipe, rows, learning, learned, job.options.refit_all, until, client
-    )
+    return Choice(fitted, metric, recipe, learning, learned, job.options.refit_all, until, client)
 
 
 def _run(
