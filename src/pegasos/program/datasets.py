@@ -7,7 +7,7 @@ import os
 import shlex
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -170,19 +170,12 @@ def check_source(source: str) -> None:
             raise BadData(f"{source} is a model file, not data; {show}.")
 
 
-@dataclass(frozen=True)
-class Split:
-    """Positions of training and test rows, and how they were chosen."""
+def split_rows(
+    dataset: Dataset, test_size: float | None, seed: int
+) -> tuple[Array, Array, str, float | None]:
+    """Return positions of training and test rows, how they were chosen, and the share of the test.
 
-    train: Array
-    test: Array
-    kind: str
-    test_size: float | None
-
-
-def split_rows(dataset: Dataset, test_size: float | None, seed: int) -> Split:
-    """Set aside the file's own test group, or a random share of the rows.
-
+    Test rows are the file's own test group, or a random share of the rows.
     The share is drawn by class, or by group if there are groups. At least two classes must be
     among the training rows.
     """
@@ -205,7 +198,7 @@ def split_rows(dataset: Dataset, test_size: float | None, seed: int) -> Split:
         only = f"{count} training rows, all of" if count > 1 else "one training row, of"
         remedy = "two are needed. Give more rows, or a smaller --test-size."
         raise BadData(f"{dataset.name}: {only} class {plain(classes[0])!r}; {remedy}")
-    return Split(np.sort(train), np.sort(test), kind, test_size)
+    return np.sort(train), np.sort(test), kind, test_size
 
 
 def _draw(dataset: Dataset, rows: Array, share: float, seed: int) -> tuple[Array, Array, str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from pegasos.program.tables.dataset import DATES, take
-from pegasos.program.terminal import console, outputs
+from pegasos.program.terminal import console
 from pegasos.program.terminal.options import (
     Data,
     JudgingOptions,
@@ -58,7 +58,7 @@ def command(
     from pegasos.program.saved_models import SavedModel
 
     if out is not None:
-        outputs.check_file(out, model, data, what="a page")
+        console.check_output(out, model, data, what="a page")
     saved = SavedModel.open(model)
     metric = metric_for(saved, judging)
     dataset = saved.labelled_rows(data, reading)
@@ -95,6 +95,7 @@ def show(found: dict[str, Any]) -> None:
     """Print the importance of columns, partial dependence and coefficients."""
     from pegasos.metrics import measure_of
     from pegasos.program.pages.explanation_section import unit
+    from pegasos.program.pages.wording import number_text
     from pegasos.program.views import value_text
 
     explanation: Explanation = found["explanation"]
@@ -116,7 +117,7 @@ def show(found: dict[str, Any]) -> None:
             (
                 each.column,
                 unit(explanation, each.column) if each.value is None else each.value,
-                *map(_short, each.gains[:_CLASSES]),
+                *map(number_text, each.gains[:_CLASSES]),
             )
             for each in explanation.effects[: 2 * _LINES]
         ]
@@ -129,22 +130,16 @@ def show(found: dict[str, Any]) -> None:
 
 def _show_dependence(explanation: Explanation) -> None:
     """Print for each column some values, and the mean prediction at each of them."""
+    from pegasos.program.pages.wording import number_text, value_text
     from pegasos.program.tables.cells import day
 
     for each in explanation.dependence:
-        text = day if each.column in explanation.dates else _short
+        text = day if each.column in explanation.dates else value_text
         step = -(-len(each.values) // _POINTS)
         values = [text(value) for value in each.values[::step]]
         rows = [
-            (f"{each.what} of {label}", *map(_short, means[::step]))
+            (f"{each.what} of {label}", *map(number_text, means[::step]))
             for label, means in zip(each.classes, each.means[:_CLASSES], strict=False)
         ]
         console.show()
         console.table((each.column, *values), rows)
-
-
-def _short(value: Any) -> str:
-    """Return a number with few digits."""
-    if not isinstance(value, float):
-        return str(value)
-    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"

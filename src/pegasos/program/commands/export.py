@@ -9,7 +9,7 @@ import typer
 
 from pegasos.program.errors import UsageError
 from pegasos.program.tables.dataset import take
-from pegasos.program.terminal import console, outputs
+from pegasos.program.terminal import console
 from pegasos.program.terminal.options import ModelFile, ReadingOptions, option
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def command(
     from pegasos.program.onnxfile import export_onnx
     from pegasos.program.saved_models import SavedModel
 
-    outputs.check_file(out, model, *([] if check is None else [check]), what="a model")
+    console.check_output(out, model, *([] if check is None else [check]), what="a model")
     saved = SavedModel.open(model)
     if check is None and reading != ReadingOptions():
         raise UsageError("options for reading apply to the rows of --check, which is missing.")

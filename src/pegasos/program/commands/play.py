@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pegasos.program.terminal import console, outputs
+from pegasos.program.terminal import console
 from pegasos.program.terminal.options import ReadingOptions, option
 
 
@@ -32,7 +32,7 @@ def command(
     from pegasos.program.datasets import load
     from pegasos.program.pages.play_page import play
 
-    outputs.check_file(out, *([] if data is None else [data]), what="a page")
+    console.check_output(out, *([] if data is None else [data]), what="a page")
     written = play(None if data is None else load(data, reading)).save(out)
     return {"page": str(written), "bytes": written.stat().st_size}
 

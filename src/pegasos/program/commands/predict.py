@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 from pegasos.program.errors import UsageError
 from pegasos.program.tables.messages import listed, plain, shown
-from pegasos.program.terminal import console, outputs
+from pegasos.program.terminal import console
 from pegasos.program.terminal.options import Data, Memory, ModelFile, ReadingOptions, option
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def command(
     if what not in ("labels", "scores", "probabilities"):
         raise UsageError(f"--what must be labels, scores or probabilities, got {what!r}.")
     if out != "-":
-        outputs.check_file(out, model, data)
+        console.check_output(out, model, data)
     saved = SavedModel.open(model, memory)
     if what == "probabilities":
         saved.check_probabilities("--what scores works for every model")
@@ -62,7 +62,7 @@ def command(
         )
     head = [*(first[0].kept if first else keep or ()), "label", *_names(saved, what)]
     count, unseen = 0, dict[str, Counter[str]]()
-    with outputs.open_output(out) as file, console.working(f"predicting {data}"):
+    with console.open_output(out) as file, console.working(f"predicting {data}"):
         write = _writer(file, head)
         for part in itertools.chain(first, parts):
             write([*part.kept.values(), *_values(saved, what, part)])

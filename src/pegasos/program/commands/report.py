@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from pegasos.program.errors import UsageError
-from pegasos.program.terminal import console, outputs
+from pegasos.program.terminal import console
 from pegasos.program.terminal.options import ReadingOptions, option
 
 _FIGURES = "Also write charts as PNG, SVG, PDF and tables as CSV, Markdown, LaTeX to figures/."
@@ -45,7 +45,7 @@ def command(
     usual = place / "report.html" if place.is_dir() else place.with_suffix(".html")
     target = usual if out is None else Path(out)
     read = [str(place / each) for each in RECORDS] if place.is_dir() else [run]
-    outputs.check_file(str(target), *read, *([] if data is None else [data]), what="a page")
+    console.check_output(str(target), *read, *([] if data is None else [data]), what="a page")
     rows: dict[str, Any] = {}
     if data is not None:
         from pegasos.program.saved_models import SavedModel  # loads learners

@@ -12,7 +12,7 @@ import typer
 
 from pegasos.program.errors import UsageError
 from pegasos.program.tables.dataset import Dataset, take
-from pegasos.program.terminal import console, outputs
+from pegasos.program.terminal import console
 from pegasos.program.terminal.options import ModelFile, ReadingOptions, Seed, option
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def command(
     dataset, source = _load_training_rows(saved, data, reading)
     target = out or str(Path(model).with_name(f"{Path(model).stem}-{keep}.model"))
     if keep is not None:
-        outputs.check_file(target, model, source, what="a model")
+        console.check_output(target, model, source, what="a model")
     y, known = saved.classes_of(dataset), saved.known_rows(dataset)
     known = np.ones(len(y), dtype=bool) if known is None else known
     if not known.any():

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pegasos.metrics import Measure
 from pegasos.program.errors import UsageError
-from pegasos.program.terminal import console, outputs
+from pegasos.program.terminal import console
 from pegasos.program.terminal.options import (
     MODEL_NAMES,
     Data,
@@ -61,7 +61,7 @@ def command(
     option_values.single(option_values.check([model], learning))
     check_source(data)
     path = out or f"{stem(data)}.model"
-    outputs.check_file(path, data, what="a model")
+    console.check_output(path, data, what="a model")
     if out is None and not force and os.path.exists(path):
         raise UsageError(f"{path} exists: --force replaces it, or give another name with -o.")
     if running.asks_for_cluster and (why := why_not_in_passes(learning, model)) is not None:

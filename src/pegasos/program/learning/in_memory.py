@@ -41,17 +41,17 @@ class TableInMemory(TrainingTable):
         self.dataset, self.running, self.name = dataset, running, dataset.name
         self.columns, self.frame = dataset.columns, dataset.has_frame
         self.label, self.image = dataset.label_name, dataset.image
-        self.split = split_rows(dataset, running.test_size, running.seed)
-        self.split_kind, self.test_share = self.split.kind, self.split.test_size
-        self.training = take(dataset, self.split.train)
-        self.search_rows = self.training, self.split.train
+        found = split_rows(dataset, running.test_size, running.seed)
+        self.train, self.test, self.split_kind, self.test_share = found
+        self.training = take(dataset, self.train)
+        self.search_rows = self.training, self.train
         self.classes = np.unique(self.training.labels)
-        self.training_rows = len(self.split.train)
-        self.rows = self.training_rows + len(self.split.test)
+        self.training_rows = len(self.train)
+        self.rows = self.training_rows + len(self.test)
 
     def test_sample(self, most: int) -> Dataset:
         """Return every k-th test row."""
-        return take(self.dataset, self.split.test[:: 1 + len(self.split.test) // most])
+        return take(self.dataset, self.test[:: 1 + len(self.test) // most])
 
     def fit(self, learner: Any, client: Any, **steps: Any) -> Learned:
         """Fit a learner to the training rows, and count its errors."""
@@ -63,7 +63,7 @@ class TableInMemory(TrainingTable):
                 recipe.estimator.fit(rows.X, rows.y, **recipe.weights_of(rows))
             else:
                 _send_and_fit(recipe.estimator, rows, client)
-        return self._learned(recipe.estimator, recipe.estimator, Metric("error"), self.split.train)
+        return self._learned(recipe.estimator, recipe.estimator, Metric("error"), self.train)
 
     def finish(self, choice: Choice) -> Learned:
         """Compute the errors of the chosen model, then refit it on all rows if requested."""
@@ -76,7 +76,7 @@ class TableInMemory(TrainingTable):
             rows,
             fitted_rows=fitted,
             saved_rows=fitted if model is best else len(rows),
-            refits=choice.refit_all and len(self.split.test) > 0,
+            refits=choice.refit_all and len(self.test) > 0,
         )
 
     def _learned(
@@ -105,7 +105,7 @@ class TableInMemory(TrainingTable):
         errors, figures = {}, {}
         classes, counts = np.unique(self.training.labels, return_counts=True)
         usual = classes[counts.argmax()]
-        for name, rows in (("training", self.split.train), ("test", self.split.test)):
+        for name, rows in (("training", self.train), ("test", self.test)):
             if not len(rows):
                 continue
             with console.working(f"predicting {len(rows)} {name} rows"):
@@ -125,20 +125,20 @@ class TableInMemory(TrainingTable):
         Test rows of a class without training rows are left out, because calibration and threshold
         were fitted without that class.
         """
-        best, split = choice.search.best_estimator_, self.split
-        late = choice.search.refit_rows_ < len(split.train)  # time was up before
-        if late or not choice.refit_all or not len(split.test):
-            return best, split.train
-        known = np.isin(self.dataset.labels[split.test], self.classes)
-        everyone = np.sort(np.concatenate([split.train, split.test[known]]))
+        best = choice.search.best_estimator_
+        late = choice.search.refit_rows_ < len(self.train)  # time was up before
+        if late or not choice.refit_all or not len(self.test):
+            return best, self.train
+        known = np.isin(self.dataset.labels[self.test], self.classes)
+        everyone = np.sort(np.concatenate([self.train, self.test[known]]))
         rows, model = take(self.dataset, everyone), clone(best)
-        some = np.random.default_rng(0).permutation(split.train)[:SCALE_ROWS]
+        some = np.random.default_rng(0).permutation(self.train)[:SCALE_ROWS]
         try:
             with limited(choice.until), console.working(f"refitting on all {len(rows)} rows"):
                 model.fit(rows.X, rows.y, **choice.recipe.weights_of(rows))
                 carry_decisions(best, model, take(self.dataset, np.sort(some)))
         except Interrupted:
-            return best, split.train
+            return best, self.train
         return model, everyone
 
 

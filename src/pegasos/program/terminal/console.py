@@ -1,4 +1,4 @@
-"""Console output: results on stdout, messages on stderr, without control characters."""
+"""Output: results on stdout and in files, messages on stderr, without control characters."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, TextIO, TypeVar
 
+from pegasos.program.errors import UsageError
+from pegasos.program.files import replacing, space_for
 from pegasos.program.tables.messages import plain
+from pegasos.program.tables.sources import files_of
 
 
 @dataclass
@@ -121,7 +125,6 @@ class Progress:
     total: int = 0
     update: Callable[..., None] = lambda **_: None
     count: int = 0
-    first: float = 0.0
 
     def counting(self, parts: Iterable[T]) -> Iterator[T]:
         """Yield the parts, and count the length of each once it is processed."""
@@ -134,9 +137,8 @@ class Progress:
 
     def hear(self, gap: float, tol: float) -> None:
         """Show the progress of a duality gap towards its goal, on a logarithmic scale."""
-        if 0.0 < tol < gap < math.inf:
-            self.first = self.first or max(1.0, gap)
-            share = max(0.0, 1.0 - math.log(gap / tol) / math.log(self.first / tol))
+        if 0.0 < tol < min(gap, 1.0) and gap < math.inf:
+            share = max(0.0, math.log(gap) / math.log(tol))
             text = f"{self.what}: gap {gap:.2g} (goal {tol:g})"
             self.update(description=text, completed=share, total=1.0)
 
@@ -181,3 +183,57 @@ def working(what: str, counted: str = "", total: int = 0) -> Iterator[Progress]:
 def percent(share: float | None) -> str:
     """Format an error in percent; an unknown one is empty."""
     return "" if share is None else f"{100 * share:.2f} %"
+
+
+# -- files -----------------------------------------------------------------------------------------
+
+
+def check_output(out: str, *inputs: str, what: str | None = None) -> None:
+    """Raise UsageError if a file cannot be written, or is one of the inputs.
+
+    Devices and pipes are refused for `what`, such as "a model"; predictions may go to them.
+    """
+    path = Path(out)
+    if path.is_dir():
+        example = path / "result"
+        raise UsageError(f"-o {out} is a folder; give the name of a file, such as {example}.")
+    if what is not None and path.exists() and not path.is_file():
+        raise UsageError(f"-o {out} is a device; {what} needs a file.")
+    for each in inputs:
+        with contextlib.suppress(OSError):
+            if any(path.samefile(file) for file in files_of(each) or [Path(each)]):
+                raise UsageError(f"-o {out} is also an input; give another name.")
+    _check_parents(path)
+
+
+def check_output_folder(out: str) -> None:
+    """Raise UsageError if a folder cannot be created or used."""
+    if Path(out).exists() and not Path(out).is_dir():
+        raise UsageError(f"-o {out} is a file; tune needs a folder.")
+    _check_parents(Path(out))
+
+
+def _check_parents(path: Path) -> None:
+    parent = next((parent for parent in path.absolute().parents if parent.exists()), Path())
+    if not parent.is_dir():
+        raise UsageError(f"-o {path}: {parent} is a file, not a folder.")
+    if not os.access(parent, os.W_OK):
+        raise UsageError(f"-o {path}: no permission to write to {parent}.")
+
+
+@contextlib.contextmanager
+def open_output(out: str) -> Iterator[TextIO]:
+    """Open standard output, a device, or a file that appears only when it is complete."""
+    if out == "-":
+        yield sys.stdout
+        return
+    target = Path(os.path.realpath(out))
+    device = target.exists() and not target.is_file()
+    if not device:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    with (
+        contextlib.nullcontext(target) if device else replacing(target) as place,
+        space_for(target),
+        place.open("w", encoding="utf-8", newline="") as file,
+    ):
+        yield file

@@ -22,7 +22,7 @@ from pegasos.program.records.fitted import calibration_record, out_of_fold, sear
 from pegasos.program.records.runs import CalibrationRecord, CellRecord, Decision, TuneRecord
 from pegasos.program.tables.description import leaks
 from pegasos.program.tables.labels import label_text
-from pegasos.program.terminal import console, option_values, outputs
+from pegasos.program.terminal import console, option_values
 from pegasos.program.terminal.options import ReadingOptions
 from pegasos.program.terminal.reproduction import (
     effective_kernel,
@@ -49,7 +49,7 @@ def tune(job: TuneJob) -> TuneRecord:
             f"{job.folder} has a finished run: --force replaces it, and reuses what it evaluated; "
             "or give another folder with -o."
         )
-    outputs.check_folder(job.folder)
+    console.check_output_folder(job.folder)
     option_values.check(job.options.models, job.learning)
     option_values.check_metric(job.judging, job.options.threshold)
     if job.options.max_time is not None:
