@@ -22,11 +22,11 @@ from pegasos.kernels import Gaussian, Kernel, Polynomial
 from pegasos.metrics import Measure
 from pegasos.program.pages import read_page, report, write_report
 from pegasos.program.pages.blocks import Panel, Section, Table, Thresholds
-from pegasos.program.pages.grid import Grid, axes_of, points_of
+from pegasos.program.pages.grid import Grid, axes_of, named_values, points_of
 from pegasos.program.pages.page import Page, embedded
 from pegasos.program.pages.plane_section import MAP_ROWS
 from pegasos.program.pages.sweep_page import search_page
-from pegasos.program.pages.wording import kernel_text, named_values, number_text
+from pegasos.program.pages.wording import kernel_text, number_text
 from pegasos.program.records import codec
 from pegasos.program.records.fitted import search_record
 from pegasos.program.records.runs import (

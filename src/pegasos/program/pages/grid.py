@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,12 +14,12 @@ from pegasos.metrics import Measure
 from pegasos.program.pages.wording import (
     cost_text,
     is_number,
-    named_values,
     setting_text,
     title_of,
     value_text,
 )
 from pegasos.program.records.runs import CellRecord, SearchRecord, comparable
+from pegasos.search.settings import Part, Setting
 
 #: Axis that replaces λ if each kernel has its own λ: the dimensionless cost C·K(x, x).
 COST = "cost"
@@ -65,6 +66,32 @@ class Axis:
 
 #: Axis with one place, for grids of fewer than two parameters.
 NO_AXIS = Axis("", "", [None], [""])
+
+
+def named_values(settings: list[Setting]) -> list[dict[str, Any]]:
+    """Return the parameters of each setting that tables show.
+
+    These are model, kernel, λ, the stopping criterion, and every other parameter that differs
+    between settings of one model.
+    """
+    found = [setting.named() for setting in settings]
+    names = {name for each in found for name in each}
+    seen = {(name, setting.model, setting.get(name)) for setting in settings for name in names}
+    counts = Counter((name, model) for name, model, _ in seen)
+    varying = {name for (name, _), many in counts.items() if many > 1}
+    answer = []
+    for setting, named in zip(settings, found, strict=True):
+        shown = {"model", "kernel", "lam", *varying}
+        # Learners with a tolerance stop by their certificate, and their stop is only a limit.
+        if setting.stop is not None and setting.declaration.tolerance is None:
+            shown.add(setting.stop.name)
+        order = [*(name for name in named if name in shown), *sorted(shown - set(named))]
+        values = {name: setting.get(name) for name in order}
+        for name, value in values.items():
+            if isinstance(value, Part) and value.name == "PolynomialFeatures":
+                values[name] = value.get("degree", 2)
+        answer.append(values)
+    return answer
 
 
 def points_of(cells: list[CellRecord], typical: Sequence[float | None] = ()) -> list[Point]:

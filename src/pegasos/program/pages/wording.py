@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from typing import Any
 
 from pegasos.engine.kernels.base import DistanceKernel, Kernel
@@ -23,7 +22,7 @@ from pegasos.program.records.runs import (
 from pegasos.program.tables.description import UNBALANCED
 from pegasos.program.terminal.console import percent
 from pegasos.search.decisions import Threshold
-from pegasos.search.settings import FrozenDict, Opaque, Part, Setting
+from pegasos.search.settings import FrozenDict, Opaque, Part
 
 _TITLES = {"lam": "λ", "n_iter": "steps (T)", "expand": "degree of expansion", "param": "parameter"}
 #: Spaces at which no line may break.
@@ -33,32 +32,6 @@ _JOINED = re.compile(r" (?=[=×%])|(?<=[=×±]) |(?<=\(C) ")
 def title_of(name: str) -> str:
     """Return the title of a parameter on an axis."""
     return _TITLES.get(name, name)
-
-
-def named_values(settings: list[Setting]) -> list[dict[str, Any]]:
-    """Return the parameters of each setting that tables show.
-
-    These are model, kernel, λ, the stopping criterion, and every other parameter that differs
-    between settings of one model.
-    """
-    found = [setting.named() for setting in settings]
-    names = {name for each in found for name in each}
-    seen = {(name, setting.model, setting.get(name)) for setting in settings for name in names}
-    counts = Counter((name, model) for name, model, _ in seen)
-    varying = {name for (name, _), many in counts.items() if many > 1}
-    answer = []
-    for setting, named in zip(settings, found, strict=True):
-        shown = {"model", "kernel", "lam", *varying}
-        # Learners with a tolerance stop by their certificate, and their stop is only a limit.
-        if setting.stop is not None and setting.declaration.tolerance is None:
-            shown.add(setting.stop.name)
-        order = [*(name for name in named if name in shown), *sorted(shown - set(named))]
-        values = {name: setting.get(name) for name in order}
-        for name, value in values.items():
-            if isinstance(value, Part) and value.name == "PolynomialFeatures":
-                values[name] = value.get("degree", 2)
-        answer.append(values)
-    return answer
 
 
 def is_number(value: Any) -> bool:

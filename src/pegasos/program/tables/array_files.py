@@ -65,8 +65,8 @@ class ArrayFile(TableFile):
         self.width = self._check_shapes()
         self._counts = [self._shape(name)[0] for name in self._rows]
         self.rows = sum(self._counts)
-        self._group = self._extra(options.group, "groups")
-        self._weight = self._extra(options.weight, "weights")
+        self._group = options.group or ("groups" if "groups" in self._arrays else None)
+        self._weight = options.weight or ("weights" if "weights" in self._arrays else None)
         self._features = self._feature_names()
         others = (self._label, self._group, self._weight)
         self.names = [*self._features, *(each for each in others if each)]
@@ -117,9 +117,10 @@ class ArrayFile(TableFile):
     def _find_pair(self, options: ReadOptions) -> tuple[str, str | None]:
         """Return the names of the arrays of rows and labels."""
         known, name = list(self._arrays), self._name
-        if options.label is not None and options.label not in known:
-            hint = f"it has {listed(known)}.{near(options.label, known)}"
-            raise BadData(f"{name} has no array called {shown(options.label)}; {hint}")
+        for asked in (options.label, options.group, options.weight):
+            if asked is not None and asked not in known:
+                hint = f"it has {listed(known)}.{near(asked, known)}"
+                raise BadData(f"{name} has no array called {shown(asked)}; {hint}")
         rows = next((each for each in _ROWS if each in known), None)
         names = (options.label, options.usual_label, *_LABELS)
         label = next((each for each in names if each in known and each != rows), None)
@@ -145,13 +146,6 @@ class ArrayFile(TableFile):
                 raise BadData(f"{what}, and {shown(self._rows[0])} {first}.")
         self.image = (first[1], first[2]) if len(first) == 3 else None
         return math.prod(first[1:])
-
-    def _extra(self, asked: str | None, usual: str) -> str | None:
-        """Return the name of the array of groups or weights, if there is one."""
-        if asked is not None and asked not in self._arrays:
-            known = listed(self._arrays)
-            raise BadData(f"{self._name} has no array called {shown(asked)}; it has {known}.")
-        return asked or (usual if usual in self._arrays else None)
 
     def _feature_names(self) -> list[str]:
         """Return the names of the features in the file, if they fit, else x1, x2."""

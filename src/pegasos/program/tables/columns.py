@@ -55,6 +55,10 @@ class Roles:
         single = [here for here in (self.label, self.group, self.weight) if here is not None]
         return sorted({*self.features, *self.kept, *single})
 
+    def given(self, names: Sequence[str]) -> set[str]:
+        """Return the names of columns whose kind the user gave."""
+        return {names[here] for here in self.numbers | self.text}
+
 
 def place(names: Sequence[str], asked: str, option: str, file: str) -> int:
     """Return the position of a column given by its name or its number."""
@@ -173,7 +177,13 @@ def find_kinds(series: list[pl.Series], asked: set[str]) -> tuple[dict[str, str]
         for each in series
         if each.name not in asked and (kind := date_kind(each)) is not None
     }
-    ids = [each for each in _identifiers(series) if each.name not in asked | dates.keys()]
+    different_rows = functools.cache(lambda: _hash_rows(series).n_unique())
+    ids = [
+        each
+        for each in series
+        if each.name not in asked | dates.keys()
+        and (_is_text_id(each) if each.dtype == pl.String else _is_number_id(each, different_rows))
+    ]
     ids = ids if len(ids) < len(series) else []
     notes = [_identifiers_note(ids)] if ids else []
     if dates:
@@ -189,16 +199,6 @@ def find_kinds(series: list[pl.Series], asked: set[str]) -> tuple[dict[str, str]
         if each.name not in left_out
     }
     return kinds, notes
-
-
-def _identifiers(series: list[pl.Series]) -> list[pl.Series]:
-    """Return the columns that look like identifiers, even if whole rows are repeated."""
-    different_rows = functools.cache(lambda: _hash_rows(series).n_unique())
-    return [
-        each
-        for each in series
-        if (_is_text_id(each) if each.dtype == pl.String else _is_number_id(each, different_rows))
-    ]
 
 
 def _hash_rows(series: list[pl.Series]) -> pl.Series:

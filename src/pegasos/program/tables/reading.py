@@ -30,6 +30,7 @@ from pegasos.program.tables.labels import simplest
 from pegasos.program.tables.messages import plain, shown
 from pegasos.program.tables.sources import opened_sources
 from pegasos.program.tables.table import Block, Table, as_array
+from pegasos.program.tables.whole_table import outline_whole, read_whole
 
 _DEFAULT = ReadOptions()
 
@@ -40,22 +41,16 @@ def read(source: str | Path, options: ReadOptions = _DEFAULT) -> Dataset:
     `source` is a file, a folder or pattern such as "part-*.csv" for files of one table, or "-" for
     standard input. Anything wrong raises BadData.
     """
-    from pegasos.program.tables.whole_table import read_whole
-
     with _opened(source, options, limit=options.allowed()) as table:
         found = read_whole(table, options)
         check_sizes(found)
-        found.notes[:0] = table.sources.notes()
         return found
 
 
 def outline(source: str | Path, options: ReadOptions = _DEFAULT) -> Outline | None:
     """Describe a table by its first rows; None for formats without columns (HDF5, npz)."""
-    from pegasos.program.tables.whole_table import outline_whole
-
     with _opened(source, options) as table:
-        found = outline_whole(table, options)
-        return found and replace(found, notes=[*table.sources.notes(), *found.notes])
+        return outline_whole(table, options)
 
 
 def stream(

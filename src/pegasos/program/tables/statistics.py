@@ -26,14 +26,12 @@ from pegasos.program.tables.accumulators import (
     widened,
 )
 from pegasos.program.tables.dataset import (
-    NUMBER,
     TEXT,
     Array,
     BadData,
     Column,
     Dataset,
     holds_pixels,
-    holds_words,
     is_frame,
 )
 from pegasos.program.tables.description import Description, Feature, advise, leaks
@@ -62,13 +60,6 @@ def describe(dataset: Dataset, outlier: float = 3.0) -> Description:
     (1.0, 1.0, ['x2'], 0.0)
     """
     columns = dataset.columns or [Column(f"x{j + 1}") for j in range(dataset.X.shape[1])]
-    if dataset.has_frame:  # kinds of a frame that no reader made are those of its columns
-        columns = [
-            Column(
-                each.name, TEXT if holds_words(own) else NUMBER if each.kind == TEXT else each.kind
-            )
-            for each, own in zip(columns, dataset.X.get_columns(), strict=True)
-        ]
     is_image = dataset.image is not None
     return describe_blocks(dataset.name, [dataset], columns, None, outlier, image=is_image)
 

@@ -64,7 +64,7 @@ def outline_whole(table: Table, options: ReadOptions) -> Outline | None:
         raise NoRows(f"{table.name} has names of columns, but no rows.")
     found, notes = _read_rows(table, roles, [first])
     size = (found.frame.estimated_size() + found.sparse_bytes) / first.share
-    kinds, more = find_kinds(found.features(roles), _asked(roles, found))
+    kinds, more = find_kinds(found.features(roles), roles.given(table.names))
     label, weight, group = (
         None if place is None else table.names[place]
         for place in (roles.label, roles.weight, roles.group)
@@ -113,7 +113,7 @@ def _read_rows(
     for place in roles.features:
         if columns[place].is_guessed and columns[place].is_text:
             _check_words(found, place)
-    notes = list(table.first.notes)
+    notes = [*table.sources.notes(), *table.first.notes]
     if names := [column.name for column in columns.values() if column.commas]:
         notes.append(f"commas are read as decimal points in {listed(names)}")
     if names := [column.name for column in columns.values() if column.amounts]:
@@ -182,11 +182,6 @@ def _check_words(rows: Block, place: int) -> None:
         raise rows.bad(row, f", column {shown(name)}: {what}. {todo}.")
 
 
-def _asked(roles: Roles, rows: Block) -> set[str]:
-    """Return the names of columns whose kind the user gave."""
-    return {rows.names[place] for place in roles.numbers | roles.text}
-
-
 def _add_labels(
     rows: Block, notes: list[str], roles: Roles, options: ReadOptions
 ) -> tuple[Dataset, Block]:
@@ -207,7 +202,12 @@ def _add_labels(
         name, count = names[label], len(rows)
         found.label_name, found.unlabelled = name, whole - count
         notes += unlabelled_note(whole - count, whole, name, rows.table, options.strict)
-        found.y = _checked_labels(rows, roles, label)
+        try:
+            labels = rows.full(rows.labels(label), "the label is missing.")
+            found.y = checked_labels(labels, name, rows.table, rows.where)
+        except NotClasses as error:
+            distinct = {each.name: each.drop_nulls().n_unique() for each in rows.features(roles)}
+            raise NotClasses(f"{error}{plausible_labels(distinct, count)}") from None
 
     def full(part: str, place: int) -> Array:
         missing = f"the {part} (column {shown(names[place])}) is missing."
@@ -219,15 +219,6 @@ def _add_labels(
         weights = full("weight", place)
         found.weights = checked_weights(weights, names[place], rows.table, rows.where)
     return found, rows
-
-
-def _checked_labels(rows: Block, roles: Roles, place: int) -> Array:
-    labels = rows.full(rows.labels(place), "the label is missing.")
-    try:
-        return checked_labels(labels, rows.names[place], rows.table, rows.where)
-    except NotClasses as error:
-        distinct = {each.name: each.drop_nulls().n_unique() for each in rows.features(roles)}
-        raise NotClasses(f"{error}{plausible_labels(distinct, len(rows))}") from None
 
 
 def _add_features(
@@ -245,7 +236,7 @@ def _add_features(
         raise BadData(f"{rows.table}: no feature has a value in any row.")
     kinds, more = dict.fromkeys((each.name for each in series), NUMBER), list[str]()
     if not is_array:
-        kinds, more = find_kinds(series, _asked(roles, rows))
+        kinds, more = find_kinds(series, roles.given(rows.names))
     found.columns = [Column(name, kind) for name, kind in kinds.items()]
     series = [
         as_days(each, kinds[each.name]).alias(each.name) if kinds[each.name] in DATES else each
