@@ -18,7 +18,7 @@ from pegasos.program.tables.dataset import MOST_COLUMNS, TOO_WIDE, BadData, NoRo
 from pegasos.program.tables.messages import listed, plain, shown
 from pegasos.program.tables.sources import Source
 from pegasos.program.tables.table import Block, TableFile
-from pegasos.program.tables.text import LONGEST, Chunk, chunks
+from pegasos.program.tables.text_files import LONGEST, Chunk, chunks
 
 #: White space is written " ": runs of blanks and tabs count as one.
 SEPARATORS = (",", "\t", ";", "|", " ")

@@ -26,10 +26,10 @@ _SVMLIGHT_LINE = re.compile(rb"\s*+" + _NUMBER + _PAIRS + rb"\s*+(?:#.*)?")
 #: that a header probably contains, `limit` is the maximum number of bytes of a table that is read
 #: whole.
 OPENERS = {
-    "hdf5": "array_formats.open_hdf5",
-    "npz": "array_formats.open_npz",
-    "parquet": "parquet_files.ParquetFile",
-    "svmlight": "svmlight_files.SvmlightFile",
+    "hdf5": "binary_files.open_hdf5",
+    "npz": "binary_files.open_npz",
+    "parquet": "binary_files.ParquetFile",
+    "svmlight": "text_files.SvmlightFile",
     "csv": "csv_files.TextFile",
 }
 _EXTENSIONS = {
