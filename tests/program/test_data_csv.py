@@ -321,7 +321,7 @@ MOSTLY = "a,y\n" + "".join(f"{i}.5,{i % 2}\n" for i in range(40))
         (PLAIN, {"label": "7"}, "no column number 7"),
         (PLAIN, {"drop": ("A",)}, "no column 'A' .* Did you mean 'a'"),
         (PLAIN, {"drop": ("a", "b")}, "no columns left as features"),
-        (PLAIN, {"group": "a", "label": "a"}, "asked for by --label and by --group"),
+        (PLAIN, {"group": "a", "label": "a"}, "is named by --label and by --group"),
         ("a,w,y\n1,1,0\n2,-1,1\n", {"weight": "w"}, "line 3: the weight .* is -1.0"),
         ("a,w,y\n1,0,0\n2,0,1\n", {"weight": "w"}, "all weights .* are 0"),
         ("a,y\nNA,0\n2,1\n", {"strict": True}, r"missing numbers in a \(1\); --strict"),
