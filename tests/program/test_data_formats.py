@@ -13,8 +13,7 @@ import pytest
 from scipy import sparse
 
 from pegasos.program.tables.dataset import BadData, Column, ReadOptions
-from pegasos.program.tables.formats import find_format
-from pegasos.program.tables.reading import read, stream
+from pegasos.program.tables.reading import find_format, read, stream
 
 
 def _table(folder: Path) -> Path:

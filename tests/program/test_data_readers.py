@@ -19,8 +19,7 @@ from sklearn.datasets import dump_svmlight_file
 from pegasos.program.files import replacing, write_text
 from pegasos.program.tables.columns import places_of
 from pegasos.program.tables.dataset import BadData, Column, Dataset, ReadOptions
-from pegasos.program.tables.formats import OPENERS
-from pegasos.program.tables.reading import read, stream
+from pegasos.program.tables.reading import OPENERS, read, stream
 
 ROWS = np.random.default_rng(0).normal(size=(57, 4)).round(4)
 ROWS[np.abs(ROWS) < 0.3] = 0

@@ -218,23 +218,18 @@ def check_sizes(dataset: Dataset) -> None:
     from scipy import sparse
 
     X = dataset.X
-    if dataset.has_frame:
-        for place, series in enumerate(X.get_columns()):
-            if not holds_words(series) and _is_beyond(series.min(), series.max()):
-                raise _too_large(dataset, int((series.abs() > LARGEST).arg_true()[0]), place)
-        return
-    numbers = X.data if sparse.issparse(X) else X
-    if numbers.size and _is_beyond(numbers.min(), numbers.max()):
-        rows, places = (abs(X) > LARGEST).nonzero()
-        raise _too_large(dataset, int(rows[0]), int(places[0]))
-
-
-def _is_beyond(low: Any, high: Any) -> bool:
-    return low is not None and max(-float(low), float(high)) > LARGEST
-
-
-def _too_large(dataset: Dataset, row: int, place: int) -> BadData:
-    where = f"{dataset.at(row)}, column {shown(dataset.columns[place].name)}"
-    what = f"{float(dataset.X[row, place]):g} is too large to learn from (at most {LARGEST:g})"
-    todo = "Correct it, leave it empty if it is not known, or divide the column by a constant"
-    return BadData(f"{where}: {what}. {todo}.")
+    parts = X.get_columns() if dataset.has_frame else [X.data if sparse.issparse(X) else X]
+    for place, part in enumerate(parts):
+        if not len(part) or 0 in X.shape or (dataset.has_frame and holds_words(part)):
+            continue
+        low, high = part.min(), part.max()  # without a copy of all numbers
+        if low is None or max(-float(low), float(high)) <= LARGEST:
+            continue
+        if dataset.has_frame:
+            row = int((part.abs() > LARGEST).arg_true()[0])
+        else:
+            row, place = (int(each[0]) for each in (abs(X) > LARGEST).nonzero())
+        where = f"{dataset.at(row)}, column {shown(dataset.columns[place].name)}"
+        what = f"{float(X[row, place]):g} is too large to learn from (at most {LARGEST:g})"
+        todo = "Correct it, leave it empty if it is not known, or divide the column by a constant"
+        raise BadData(f"{where}: {what}. {todo}.")
