@@ -113,15 +113,12 @@ def metric_for(saved: SavedModel, judging: JudgingOptions) -> Metric:
             costs = tuple((known[a], known[b], cost) for a, b, cost in card.costs)
             positive = None if card.positive is None else known[card.positive]
             return Metric(card.metric, positive, costs)
-    found = option_values.make_metric(judging, classes)
+    counts = [max(1, card.classes.get(text, 1)) for text in texts]
+    found = option_values.make_metric(judging, np.repeat(classes, counts))
     if found is None:
         scorer = f"{judging.metric} is a scorer of scikit-learn, for tune only"
         raise UsageError(f"--metric must be one of {', '.join(METRICS)}; {scorer}.")
-    try:
-        counts = [max(1, card.classes.get(text, 1)) for text in texts]
-        return found.settled(np.repeat(classes, counts))
-    except ValueError as error:
-        raise UsageError(f"--metric {found.name}: {error}") from None
+    return found
 
 
 def _predict(

@@ -211,14 +211,13 @@ def check_metric(judging: JudgingOptions, threshold: str | None = None) -> str:
     return name
 
 
-def make_metric(
-    judging: JudgingOptions, classes: Any, threshold: str | None = None
-) -> Metric | None:
-    """Return the metric for a table with these classes; None for a scorer of scikit-learn."""
+def make_metric(judging: JudgingOptions, y: Any, threshold: str | None = None) -> Metric | None:
+    """Return the metric for a table with these labels; None for a scorer of scikit-learn."""
     name = check_metric(judging, threshold)
     if name not in METRICS:
         return None
-    known = dict(zip(label_texts(classes).tolist(), np.asarray(classes).tolist(), strict=True))
+    classes = np.unique(y)
+    known = dict(zip(label_texts(classes).tolist(), classes.tolist(), strict=True))
 
     def label(text: str, option: str) -> Any:
         found = label_text(text)
@@ -234,23 +233,25 @@ def make_metric(
         for true, predicted, cost in ([] if judging.costs is None else parse_costs(judging.costs))
     )
     positive = None if judging.positive is None else label(judging.positive, "--positive")
-    return Metric(name, positive if METRICS[name].one_class else None, costs)
+    metric = Metric(name, positive if METRICS[name].one_class else None, costs)
+    try:
+        return metric.settled(y)
+    except ValueError as error:
+        raise UsageError(f"--metric {name}: {error}") from None
 
 
 def make_aim(threshold: str, judging: JudgingOptions, y: Any) -> Aim:
     """Return the criterion for choosing a threshold, for a table with these labels."""
     name, least = _parse_aim(threshold)
-    classes = np.unique(y)
-    if len(classes) != 2:
-        raise UsageError(f"--threshold is for two classes, and there are {len(classes)}.")
-    one_class = make_metric(replace(judging, metric="f1", costs=None), classes)
+    if (many := len(np.unique(y))) != 2:
+        raise UsageError(f"--threshold is for two classes, and there are {many}.")
+    one_class = make_metric(replace(judging, metric="f1", costs=None), y)
     assert one_class is not None
-    positive = one_class.settled(y).positive
     if name in WISHES:
-        return Aim(Metric("f1", positive), name, least)
-    metric = make_metric(replace(judging, metric=name, positive=None), classes)
+        return Aim(one_class, name, least)
+    metric = make_metric(replace(judging, metric=name, positive=None), y)
     assert metric is not None
-    return Aim(replace(metric, positive=positive))
+    return Aim(replace(metric, positive=one_class.positive))
 
 
 def _parse_aim(threshold: str) -> tuple[str, float]:

@@ -19,7 +19,7 @@ from pegasos.program.pages.wording import whole_words
 from pegasos.program.pipelines import chosen_scale, scale_words
 from pegasos.program.records.codec import save
 from pegasos.program.records.fitted import calibration_record, out_of_fold, search_record
-from pegasos.program.records.runs import CalibrationRecord, CellRecord, Decision, TuneRecord
+from pegasos.program.records.runs import CellRecord, Decision, TuneRecord
 from pegasos.program.tables.description import leaks
 from pegasos.program.tables.labels import label_text
 from pegasos.program.terminal import console, option_values
@@ -30,7 +30,7 @@ from pegasos.program.terminal.reproduction import (
     nystroem_of,
     scale_of,
 )
-from pegasos.search.decisions import Aim, Threshold
+from pegasos.search.decisions import Aim
 
 #: Longest time for a search, in seconds: clocks and locks can count it.
 _MOST_SECONDS = 1e9
@@ -61,9 +61,10 @@ def tune(job: TuneJob) -> TuneRecord:
         aim = _prepare(job, table)
         stack.enter_context(only_one(job.folder))  # creates it, once the data have been read
         choice = explore(job, table, until, client)
-        calibration, threshold = _decide(choice.search, aim)
+        decided = _decide(choice.search, aim)
         learned = table.finish(choice)
-        record = _make_record(job, table, choice, learned, begin, calibration, threshold)
+        seconds = round(time.perf_counter() - begin, 2)
+        record = _make_record(job, table, choice, learned, **decided, seconds=seconds)
         table.save(learned, record.model, **_card_facts(record, choice))
         _write_run(job, record, choice, table)
     return record
@@ -84,7 +85,7 @@ def _prepare(job: TuneJob, table: TrainingTable) -> Aim | None:
     return option_values.make_aim(job.options.threshold, job.judging, rows.labels)
 
 
-def _decide(search: Any, aim: Aim | None) -> tuple[CalibrationRecord | None, Threshold | None]:
+def _decide(search: Any, aim: Aim | None) -> dict[str, Any]:
     """Calibrate the chosen model on out-of-fold scores; choose its threshold if requested."""
     calibration = None
     try:
@@ -94,23 +95,17 @@ def _decide(search: Any, aim: Aim | None) -> tuple[CalibrationRecord | None, Thr
         calibration = calibration_record(found, codes, classes, search.positive_class(aim), doubt)
     except ValueError as error:
         console.say(f"note: no probabilities: {error}")
-    if aim is None:
-        return calibration, None
     try:
-        return calibration, search.choose_threshold(aim)
+        threshold = None if aim is None else search.choose_threshold(aim)
     except ValueError as error:
         raise UsageError(f"--threshold: {error}") from None
+    return {"calibration": calibration, "threshold": threshold}
 
 
 def _make_record(
-    job: TuneJob,
-    table: TrainingTable,
-    choice: Choice,
-    learned: Learned,
-    begin: float,
-    calibration: CalibrationRecord | None,
-    threshold: Threshold | None,
+    job: TuneJob, table: TrainingTable, choice: Choice, learned: Learned, **facts: Any
 ) -> TuneRecord:
+    """Return the record of a run; `facts` are further fields."""
     search, metric, folder = choice.search, choice.metric, Path(job.folder)
     decision = Decision(
         by=search.decided_by_,
@@ -139,14 +134,12 @@ def _make_record(
         honest=search.honest_estimate(),
         errors=learned.errors,
         figures={**out_of_fold(search), **learned.figures},
-        calibration=calibration,
-        threshold=threshold,
         folder=job.folder,
         model=str(folder / "best.model"),
         page=str(folder / "report.html") if job.options.page else None,
         command=console.command_line(),
-        seconds=round(time.perf_counter() - begin, 2),
         whole=learned.whole,
+        **facts,
     )
 
 

@@ -176,11 +176,7 @@ def _run(
 def _metric(job: TuneJob, rows: Dataset) -> Metric | None:
     """Return the metric; if none is given and classes are unbalanced, recommend one."""
     classes, counts = np.unique(rows.labels, return_counts=True)
-    found = option_values.make_metric(job.judging, classes, job.options.threshold)
-    try:
-        metric = None if found is None else found.settled(rows.labels)
-    except ValueError as error:
-        raise UsageError(f"--metric {job.metric}: {error}") from None
+    metric = option_values.make_metric(job.judging, rows.labels, job.options.threshold)
     if metric is not None and metric.name == "error" and is_unbalanced(counts):
         common = label_text(classes[counts.argmax()])
         baseline = baseline_words(common, 1 - counts.max() / counts.sum())
