@@ -18,6 +18,7 @@ from pegasos.kernels import Gaussian, Polynomial
 from pegasos.program import views
 from pegasos.program.files import only_one
 from pegasos.program.modelfile import load
+from pegasos.program.pages import wording
 from pegasos.program.records.codec import from_json
 from pegasos.program.records.codec import load as load_record
 from pegasos.program.records.runs import TuneRecord
@@ -302,7 +303,7 @@ def test_time_that_is_up(table):
     assert found["choice"]["setting"]["kernel"] is None
     assert found["choice"]["value"] < 0.25
     assert found["errors"]["test"]["rows"] == 540
-    words = views.decision_words(from_json(TuneRecord, found, "").decision, 2160, [])
+    words = wording.decision_words(from_json(TuneRecord, found, "").decision, 2160, [])
     assert any("the choice is that of the first stage" in line for line in words)
     assert any("trained on 400 of 2,160 training rows" in line for line in words)
 

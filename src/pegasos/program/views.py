@@ -8,19 +8,8 @@ from typing import Any
 
 from pegasos.estimates import Figure
 from pegasos.metrics import Measure
+from pegasos.program.pages import wording
 from pegasos.program.pages.grid import points_of
-from pegasos.program.pages.wording import (
-    baseline_text,
-    count,
-    decision_lines,
-    decision_words,
-    loses_rare_classes,
-    probability_words,
-    score_text,
-    unlike_words,
-    verdict_words,
-    whole_words,
-)
 from pegasos.program.records.fitted import LearnerFacts
 from pegasos.program.records.runs import (
     OUT_OF_FOLD,
@@ -88,14 +77,14 @@ def _estimate(value: float | None, found: ErrorCount | Figure, measure: Measure)
 
 def value_text(value: float | None, measure: Measure) -> str:
     """Return a value of a metric as text."""
-    return "" if value is None else score_text(value, measure).replace("\u00a0", " ")
+    return "" if value is None else wording.score_text(value, measure).replace("\u00a0", " ")
 
 
 def show_tune(found: TuneRecord) -> None:
     """Print the result of a search and the next commands."""
     measure, choice = found.measure, found.figures.get(OUT_OF_FOLD)
-    folds = "one validation part" if found.folds == 1 else count(found.folds, "fold")
-    settings = count(len(found.cells), "setting")
+    folds = "one validation part" if found.folds == 1 else wording.count(found.folds, "fold")
+    settings = wording.count(len(found.cells), "setting")
     console.heading(f"{found.data}: {settings} on {folds}, {found.seconds:.1f} s", "")
     texts = [each.text.replace("\u00a0", " ") for each in points_of(found.cells)]
     _show_families(found, texts)
@@ -110,25 +99,25 @@ def show_tune(found: TuneRecord) -> None:
         interval = f"{percent(honest.low)} to {percent(honest.high)}"
         console.show(f"bias-corrected: {percent(honest.error)} ({interval})")
     if choice is not None:
-        console.show(f"baseline: {baseline_text(choice, measure)}")
+        console.show(f"baseline: {wording.baseline_text(choice, measure)}")
     test = found.figures.get("test")
-    unlike = unlike_words(found.honest, found.errors.get("test"), found.split)
-    for warning in filter(None, (verdict_words(choice, measure, test), unlike)):
+    unlike = wording.unlike_words(found.honest, found.errors.get("test"), found.split)
+    for warning in filter(None, (wording.verdict_words(choice, measure, test), unlike)):
         console.heading("", warning)
     console.show()
     show_figures(found.figures, measure, found.positive)
     show_errors(found.errors)
     console.show(
-        *probability_words(measure, found.cells),
-        *decision_lines(found.calibration, found.threshold),
+        *wording.probability_words(measure, found.cells),
+        *wording.decision_lines(found.calibration, found.threshold),
         *(f"advice: {advice_words(each)}" for each in found.advice),
     )
     known = found.training_rows if found.whole is None else found.decision.fitted_rows
-    console.show("", *whole_words(found.whole, found.training_rows))
-    console.show(*decision_words(found.decision, known, found.cells))
+    console.show("", *wording.whole_words(found.whole, found.training_rows))
+    console.show(*wording.decision_words(found.decision, known, found.cells))
     if found.page is not None:
         console.show("", f"page:  {found.page}")
-    again = found.command if loses_rare_classes(choice, measure, test) else None
+    again = found.command if wording.loses_rare_classes(choice, measure, test) else None
     first, *rest = next_commands(found.model, found.source, again)
     console.show("", f"next:  {first}", *(f"       {each}" for each in rest))
 

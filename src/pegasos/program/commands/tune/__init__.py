@@ -4,26 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pegasos.program.terminal.options import (
-    Data,
-    JudgingOptions,
-    LearningOptions,
-    ReadingOptions,
-    RunningOptions,
-    SearchOptions,
-)
+from pegasos.program.terminal import options
 
 if TYPE_CHECKING:
     from pegasos.program.records.runs import TuneRecord
 
 
 def command(
-    data: Data,
-    options: SearchOptions,
-    learning: LearningOptions,
-    reading: ReadingOptions,
-    running: RunningOptions,
-    judging: JudgingOptions,
+    data: options.Data,
+    search: options.SearchOptions,
+    learning: options.LearningOptions,
+    reading: options.ReadingOptions,
+    running: options.RunningOptions,
+    judging: options.JudgingOptions,
 ) -> TuneRecord:
     """Find the best model by cross-validation and save it.
 
@@ -54,8 +47,8 @@ def command(
     from pegasos.program.commands.tune.search import TuneJob
     from pegasos.program.datasets import stem
 
-    folder = options.out or f"runs/{stem(data)}"
-    return tune(TuneJob(data, folder, options, judging, learning, reading, running))
+    folder = search.out or f"runs/{stem(data)}"
+    return tune(TuneJob(data, folder, search, judging, learning, reading, running))
 
 
 def json_of(found: TuneRecord) -> dict[str, Any]:

@@ -44,19 +44,19 @@ _EXPLAINED_ROWS = 1000
 def tune(job: TuneJob) -> TuneRecord:
     """Compare settings, save the best model, write the folder of the run, and return its record."""
     begin, until = time.perf_counter(), None
-    if (Path(job.folder) / "summary.json").exists() and not job.options.force:
+    if (Path(job.folder) / "summary.json").exists() and not job.search.force:
         raise UsageError(
             f"{job.folder} has a finished run: --force replaces it, and reuses what it evaluated; "
             "or give another folder with -o."
         )
     console.check_output_folder(job.folder)
-    option_values.check(job.options.models, job.learning)
-    option_values.check_metric(job.judging, job.options.threshold)
-    if job.options.max_time is not None:
-        until = time.monotonic() + min(job.options.max_time, _MOST_SECONDS)
+    option_values.check(job.search.models, job.learning)
+    option_values.check_metric(job.judging, job.search.threshold)
+    if job.search.max_time is not None:
+        until = time.monotonic() + min(job.search.max_time, _MOST_SECONDS)
     with contextlib.ExitStack() as stack:
         client = stack.enter_context(cluster_of(job.running))
-        most = job.options.sample or SEARCH_ROWS
+        most = job.search.sample or SEARCH_ROWS
         table = open_table(job.data, job.reading, job.running, job.learning, most)
         aim = _prepare(job, table)
         stack.enter_context(only_one(job.folder))  # creates it, once the data have been read
@@ -80,9 +80,9 @@ def _prepare(job: TuneJob, table: TrainingTable) -> Aim | None:
         console.say(leak)
     if job.learning.scale == "auto" and (scale := chosen_scale(rows)) == "normalize":
         console.say(scale_words(scale, "auto"))
-    if job.options.threshold is None:
+    if job.search.threshold is None:
         return None
-    return option_values.make_aim(job.options.threshold, job.judging, rows.labels)
+    return option_values.make_aim(job.search.threshold, job.judging, rows.labels)
 
 
 def _decide(search: Any, aim: Aim | None) -> dict[str, Any]:
@@ -109,8 +109,8 @@ def _make_record(
     search, metric, folder = choice.search, choice.metric, Path(job.folder)
     decision = Decision(
         by=search.decided_by_,
-        asked_folds=job.options.cv if job.options.validation is None else 1,
-        max_time=job.options.max_time,
+        asked_folds=job.search.cv if job.search.validation is None else 1,
+        max_time=job.search.max_time,
         fitted_rows=learned.fitted_rows,
         saved_rows=learned.saved_rows,
         all_wanted=learned.refits,
@@ -136,7 +136,7 @@ def _make_record(
         figures={**out_of_fold(search), **learned.figures},
         folder=job.folder,
         model=str(folder / "best.model"),
-        page=str(folder / "report.html") if job.options.page else None,
+        page=str(folder / "report.html") if job.search.page else None,
         command=console.command_line(),
         whole=learned.whole,
         **facts,
@@ -161,7 +161,7 @@ def _write_run(job: TuneJob, record: TuneRecord, choice: Choice, table: Training
     save(folder / "summary.json", record)
     lines = [_line(cell, record) for cell in record.cells]
     write_text(folder / "results.csv", as_csv(lines))
-    if not job.options.page:
+    if not job.search.page:
         return
     rows, positions = table.search_rows
     rows = replace(rows, notes=[*whole_words(record.whole, record.training_rows), *rows.notes])

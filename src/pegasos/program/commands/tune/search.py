@@ -36,14 +36,7 @@ from pegasos.program.pipelines import (
 from pegasos.program.tables.dataset import BadData, Dataset
 from pegasos.program.tables.description import baseline_words, fitting_words, is_unbalanced
 from pegasos.program.tables.labels import label_text
-from pegasos.program.terminal import console, option_values
-from pegasos.program.terminal.options import (
-    JudgingOptions,
-    LearningOptions,
-    ReadingOptions,
-    RunningOptions,
-    SearchOptions,
-)
+from pegasos.program.terminal import console, option_values, options
 from pegasos.search.grid import SweepWarning
 from pegasos.search.store import OtherQuestion
 from pegasos.search.two_stage import TwoStageSearchCV
@@ -64,16 +57,16 @@ class TuneJob:
 
     data: str
     folder: str
-    options: SearchOptions
-    judging: JudgingOptions
-    learning: LearningOptions
-    reading: ReadingOptions
-    running: RunningOptions
+    search: options.SearchOptions
+    judging: options.JudgingOptions
+    learning: options.LearningOptions
+    reading: options.ReadingOptions
+    running: options.RunningOptions
 
     @property
     def metric(self) -> str:
         """Name of the metric that settings are compared by."""
-        return option_values.check_metric(self.judging, self.options.threshold)
+        return option_values.check_metric(self.judging, self.search.threshold)
 
     @property
     def asks_for_a_grid(self) -> bool:
@@ -121,7 +114,7 @@ def explore(job: TuneJob, table: TrainingTable, until: float | None, client: Any
         degrees,
         values.pop("landmarks", [None]),
         values,
-        linear=() if job.options.models or len(models) == 1 else _LINEAR_TOO,
+        linear=() if job.search.models or len(models) == 1 else _LINEAR_TOO,
         fixed={"seed": job.running.seed, "memory": memory},
     )
     # The learners' own score is the error, and faster.
@@ -133,7 +126,7 @@ def explore(job: TuneJob, table: TrainingTable, until: float | None, client: Any
         scoring=None if by_error else metric or job.metric,
         # Errors on training rows tell whether a model without a certificate has converged.
         return_train_score=any(MODELS[model][0].tolerance is None for model in models),
-        n_jobs=job.options.jobs,
+        n_jobs=job.search.jobs,
         store=job.folder,
         memory=memory,
         client=client,
@@ -145,7 +138,7 @@ def explore(job: TuneJob, table: TrainingTable, until: float | None, client: Any
         warm_path=not job.asks_for_a_grid,
     )
     fitted = _run(job, search, metric, rows, recipe.weights_of(rows))
-    return Choice(fitted, metric, recipe, learning, learned, job.options.refit_all, until, client)
+    return Choice(fitted, metric, recipe, learning, learned, job.search.refit_all, until, client)
 
 
 def _run(
@@ -159,7 +152,7 @@ def _run(
         try:
             return search.fit(rows.X, rows.y, **given)
         except OtherQuestion as error:
-            if not job.options.force:
+            if not job.search.force:
                 what = f"{job.folder} keeps a run on other {', '.join(error.different)}"
                 remedy = "--force replaces it, or give another folder with -o"
                 raise UsageError(f"{what}: {remedy}.") from error
@@ -176,7 +169,7 @@ def _run(
 def _metric(job: TuneJob, rows: Dataset) -> Metric | None:
     """Return the metric; if none is given and classes are unbalanced, recommend one."""
     classes, counts = np.unique(rows.labels, return_counts=True)
-    metric = option_values.make_metric(job.judging, rows.labels, job.options.threshold)
+    metric = option_values.make_metric(job.judging, rows.labels, job.search.threshold)
     if metric is not None and metric.name == "error" and is_unbalanced(counts):
         common = label_text(classes[counts.argmax()])
         baseline = baseline_words(common, 1 - counts.max() / counts.sum())
@@ -189,8 +182,8 @@ def _models(job: TuneJob, metric: Metric | None) -> list[str]:
 
     By default these are SDCA with the hinge loss and, for linear predictors, the logistic loss.
     """
-    if job.options.models:
-        return job.options.models
+    if job.search.models:
+        return job.search.models
     if metric is not None and metric.kind.needs == PROBABILITIES:
         return ["sdca-logistic"]
     one = job.asks_for_a_grid or job.learning.landmarks
@@ -207,7 +200,7 @@ def _variants(job: TuneJob, rows: Dataset, prefix: str) -> list[dict[str, Any]]:
         return []
     found: list[dict[str, Any]] = []
     paired = len(np.unique(rows.labels)) in _PAIRED_CLASSES
-    if paired and not (job.options.models or learning.multiclass):
+    if paired and not (job.search.models or learning.multiclass):
         found.append({f"{prefix}learner__multiclass": ONE_VS_ONE})
     plain = not (learning.expand or learning.landmarks or learning.drop_outliers)
     if plain and learning.scale == "auto" and has_heavy_tails(rows):
@@ -217,7 +210,7 @@ def _variants(job: TuneJob, rows: Dataset, prefix: str) -> list[dict[str, Any]]:
 
 def _folds(job: TuneJob, rows: Dataset) -> Any:
     """Return the splitter: folds, or one validation part."""
-    share, seed, cv = job.options.validation, job.running.seed, job.options.cv
+    share, seed, cv = job.search.validation, job.running.seed, job.search.cv
     _, counts = np.unique(rows.labels, return_counts=True)
     if share is not None and rows.groups is not None:
         return GroupShuffleSplit(1, test_size=share, random_state=seed)
