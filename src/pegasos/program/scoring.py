@@ -31,14 +31,18 @@ def scores_of(estimator: Any, dataset: Dataset, model: str = "the model") -> Arr
     Raises BadData, which locates the row, or BadModel with the path `model`, whichever is the
     cause of a failure.
     """
-    score = partial(_scores, estimator)
+    return _located(partial(_scores, estimator), dataset, model)
+
+
+def _located(work: Callable[[Any], Any], dataset: Dataset, model: str) -> Any:
+    """Call a function of the rows; an error names the row or the model as its cause."""
     try:
-        return score(dataset.X)
+        return work(dataset.X)
     except ValueError as error:
-        found = _first_failing(score, dataset.X)
+        found = _first_failing(work, dataset.X)
         if found is None:
             raise
-        raise _explained(score, dataset, *found, model) from error
+        raise _explained(work, dataset, *found, model) from error
     except (TypeError, ArithmeticError, LookupError, AttributeError) as error:
         what = f"{type(error).__name__}: {plain(error)}"
         raise BadModel(
@@ -46,9 +50,9 @@ def scores_of(estimator: Any, dataset: Dataset, model: str = "the model") -> Arr
         ) from error
 
 
-def labels_of(estimator: Any, dataset: Dataset, model: str = "the model") -> Array:
+def labels_of(estimator: Any, dataset: Dataset) -> Array:
     """Return the predicted class of each row."""
-    return anatomy(estimator, fitted=True).learner.labels_of(scores_of(estimator, dataset, model))
+    return anatomy(estimator, fitted=True).learner.labels_of(scores_of(estimator, dataset))
 
 
 def predictor_scores(estimator: Any, dataset: Dataset) -> Array:
@@ -77,29 +81,17 @@ def prepared(steps: Any, dataset: Dataset) -> Any:
 
     A value that overflows raises BadData, which locates it.
     """
-    try:
-        return _in_single(steps, dataset.X)
-    except ValueError as error:
-        found = _first_failing(partial(_in_single, steps), dataset.X)
-        if found is None:
-            raise
-        row, _ = found
-        column, value = _largest(dataset, row)
-        raise BadData(
-            f"{dataset.at(row)}, column {shown(column)}: {value:g} becomes a number beyond float32 "
-            "on its way to the model. Correct it, leave it empty if it is not known, "
-            "or divide the column by a constant."
-        ) from error
 
+    def transform(X: Any) -> Any:
+        with np.errstate(all="ignore"):
+            rows = steps.transform(X)
+            rows = rows.tocsr() if sparse.issparse(rows) else np.asarray(rows)
+            rows = rows.astype(np.float32)
+        if not np.isfinite(rows.data if sparse.issparse(rows) else rows).all():
+            raise NotFinite(np.arange(X.shape[0]), far_away=True)
+        return rows
 
-def _in_single(steps: Any, X: Any) -> Any:
-    with np.errstate(all="ignore"):
-        rows = steps.transform(X)
-        rows = rows.tocsr() if sparse.issparse(rows) else np.asarray(rows)
-        rows = rows.astype(np.float32)
-    if not np.isfinite(rows.data if sparse.issparse(rows) else rows).all():
-        raise ValueError("a number is beyond float32")
-    return rows
+    return _located(transform, dataset, "the model")
 
 
 def _scores(estimator: Any, X: Any, method: str = "decision_function") -> Array:
@@ -153,11 +145,10 @@ def _explained(
     column, value = _largest(dataset, row)
     unbounded = isinstance(error, NotFinite)
     if abs(value) > _BEYOND or (isinstance(error, NotFinite) and error.far_away):
-        doubt = "" if abs(value) > _BEYOND else "; if it is right, the model file is damaged"
         return BadData(
             f"{dataset.at(row)}, column {shown(column)}: {value:g} is too far from what the model "
-            "was trained on: it has no finite score. Correct the number, or leave the row out"
-            f"{doubt}."
+            "was trained on: it has no finite score. Correct the number, leave it empty if it is "
+            "not known, or leave the row out."
         )
     some = {0, len(dataset) // 2, len(dataset) - 1}
     if unbounded or all(_failure(score, dataset.X[place : place + 1]) for place in some):
