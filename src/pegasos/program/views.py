@@ -10,14 +10,8 @@ from pegasos.estimates import Figure
 from pegasos.metrics import Measure
 from pegasos.program.pages import wording
 from pegasos.program.pages.grid import points_of
+from pegasos.program.records import runs
 from pegasos.program.records.fitted import LearnerFacts
-from pegasos.program.records.runs import (
-    OUT_OF_FOLD,
-    ErrorCount,
-    TuneRecord,
-    comparable,
-    is_sampled,
-)
 from pegasos.program.terminal import console
 from pegasos.program.terminal.console import percent
 from pegasos.program.terminal.grammar import option_flag
@@ -45,7 +39,7 @@ def show_learner(facts: LearnerFacts) -> None:
     console.show(*(f"  {name}: {value}" for name, value in lines.items() if value is not None))
 
 
-def show_errors(errors: dict[str, ErrorCount]) -> None:
+def show_errors(errors: dict[str, runs.ErrorCount]) -> None:
     """Print the error on each kind of rows, with its interval and the majority-class baseline."""
     known = {name: each for name, each in errors.items() if each.error is not None}
     rows = [
@@ -67,7 +61,7 @@ def show_figures(figures: dict[str, Figure], measure: Measure, positive: str | N
     console.show()
 
 
-def _estimate(value: float | None, found: ErrorCount | Figure, measure: Measure) -> list[str]:
+def _estimate(value: float | None, found: runs.ErrorCount | Figure, measure: Measure) -> list[str]:
     """Return a value, its interval and its baseline as texts."""
     value_, low, high, baseline = (
         value_text(number, measure) for number in (value, found.low, found.high, found.baseline)
@@ -80,9 +74,9 @@ def value_text(value: float | None, measure: Measure) -> str:
     return "" if value is None else wording.score_text(value, measure).replace("\u00a0", " ")
 
 
-def show_tune(found: TuneRecord) -> None:
+def show_tune(found: runs.TuneRecord) -> None:
     """Print the result of a search and the next commands."""
-    measure, choice = found.measure, found.figures.get(OUT_OF_FOLD)
+    measure, choice = found.measure, found.figures.get(runs.OUT_OF_FOLD)
     folds = "one validation part" if found.folds == 1 else wording.count(found.folds, "fold")
     settings = wording.count(len(found.cells), "setting")
     console.heading(f"{found.data}: {settings} on {folds}, {found.seconds:.1f} s", "")
@@ -122,13 +116,13 @@ def show_tune(found: TuneRecord) -> None:
     console.show("", f"next:  {first}", *(f"       {each}" for each in rest))
 
 
-def _show_families(found: TuneRecord, texts: list[str]) -> None:
+def _show_families(found: runs.TuneRecord, texts: list[str]) -> None:
     """Print the best setting of each family; columns without a value are left out."""
     measure, leading, lines = found.measure, found.leading(), []
-    rows = f" on {found.decision.first_rows:,} rows" if is_sampled(found.cells) else ""
+    rows = f" on {found.decision.first_rows:,} rows" if runs.is_sampled(found.cells) else ""
     for cell in leading[:_MOST_FAMILIES]:
         ends = [value_text(each, measure) for each in found.interval(cell) or ()]
-        estimate, _ = comparable(found.cells)[cell.number]
+        estimate, _ = runs.comparable(found.cells)[cell.number]
         training, value = value_text(cell.train, measure), value_text(estimate, measure)
         lines.append((texts[cell.number], training, value, " to ".join(ends)))
     name = f"{'cv' if found.folds > 1 else 'validation'} {measure.name}{rows}"

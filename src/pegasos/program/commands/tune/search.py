@@ -21,18 +21,11 @@ from pegasos.engine.rows.plan import budget_bytes
 from pegasos.learners.catalogue import MODELS, ONE_VS_ONE, make_learner
 from pegasos.metrics import METRICS, PROBABILITIES, Metric
 from pegasos.nystroem import Nystroem
+from pegasos.program import pipelines
 from pegasos.program.errors import UsageError
 from pegasos.program.grids import SEARCH_ROWS, make_grid, weights_to_try
 from pegasos.program.learning.tables import Choice, TrainingTable
 from pegasos.program.pages.wording import count
-from pegasos.program.pipelines import (
-    check_expansion,
-    chosen_scale,
-    has_heavy_tails,
-    learned_rows,
-    make_recipe,
-    make_scaler,
-)
 from pegasos.program.tables.dataset import BadData, Dataset
 from pegasos.program.tables.description import baseline_words, fitting_words, is_unbalanced
 from pegasos.program.tables.labels import label_text
@@ -89,15 +82,15 @@ def explore(job: TuneJob, table: TrainingTable, until: float | None, client: Any
     if until is not None:
         seconds = max(1e-9, _SEARCH_SHARE * share * (until - time.monotonic()))
     # A scale that depends on the rows is that of the sample for all rows, too.
-    learning = replace(job.learning, scale=chosen_scale(rows, job.learning.scale))
+    learning = replace(job.learning, scale=pipelines.chosen_scale(rows, job.learning.scale))
     metric = _metric(job, rows)
     models = _models(job, metric)
     nystroem = None
     if learning.landmarks:
         nystroem = Nystroem(memory=memory, random_state=job.running.seed)
     learner, drop = make_learner(models[0], {}), learning.drop_outliers
-    recipe = make_recipe(rows, learner, learning.scale, None, drop, nystroem)
-    learned = learned_rows(rows, drop)
+    recipe = pipelines.make_recipe(rows, learner, learning.scale, None, drop, nystroem)
+    learned = pipelines.learned_rows(rows, drop)
     values = option_values.grids(learning, learned, np.unique(rows.labels))
     for note in option_values.ignored_settings(models, values):
         console.say(f"note: {note}")
@@ -105,7 +98,7 @@ def explore(job: TuneJob, table: TrainingTable, until: float | None, client: Any
         values.setdefault(name, each)
     degrees = values.pop("expand", [None])
     for degree in degrees:
-        check_expansion(rows, degree)
+        pipelines.check_expansion(rows, degree)
     grid = make_grid(
         recipe,
         rows,
@@ -203,8 +196,8 @@ def _variants(job: TuneJob, rows: Dataset, prefix: str) -> list[dict[str, Any]]:
     if paired and not (job.search.models or learning.multiclass):
         found.append({f"{prefix}learner__multiclass": ONE_VS_ONE})
     plain = not (learning.expand or learning.landmarks or learning.drop_outliers)
-    if plain and learning.scale == "auto" and has_heavy_tails(rows):
-        found.append({f"{prefix}scale": make_scaler(rows, "robust")})
+    if plain and learning.scale == "auto" and pipelines.has_heavy_tails(rows):
+        found.append({f"{prefix}scale": pipelines.make_scaler(rows, "robust")})
     return found
 
 
