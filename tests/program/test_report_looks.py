@@ -40,7 +40,7 @@ def ring():
 
 
 def boundary_of(model, X, y):
-    return find_boundary(model, LabeledRows.of(as_dataset(X, y, {})))
+    return find_boundary(model, LabeledRows(as_dataset(X, y, {})))
 
 
 def test_the_boundary_is_that_of_the_scores(ring):

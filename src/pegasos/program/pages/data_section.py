@@ -28,7 +28,7 @@ _CUT = 6.0
 def data_page(dataset: Dataset) -> Page:
     """Return the page of a table with labels, before anything is trained."""
     size = f"{count(len(dataset), 'row')}, {count(dataset.X.shape[1], 'feature')}"
-    blocks = data_blocks(LabeledRows.of(dataset))
+    blocks = data_blocks(LabeledRows(dataset))
     return Page(dataset.name, f"{size}.", [Section("rows", "The data", blocks)])
 
 

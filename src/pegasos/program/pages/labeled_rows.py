@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -64,20 +63,16 @@ def as_dataset(X: Any, y: Any, facts: dict[str, Any]) -> Dataset | None:
     return Dataset(name, X if sparse.issparse(X) else np.asarray(X), listed, labels, image=image)
 
 
-@dataclass(frozen=True)
 class LabeledRows:
-    """Labeled rows: classes `names`, the class code of each row, and its position in the source."""
+    """Labeled rows of a data set, and their positions in its source.
 
-    dataset: Dataset
-    names: list[str]
-    positions: Any = None
+    `names` are the classes; those that are `known` but absent come last.
+    """
 
-    @classmethod
-    def of(cls, dataset: Dataset, positions: Any = None, known: Sequence[Any] = ()) -> LabeledRows:
-        """Return the rows of a data set; classes that are `known` but absent come last."""
+    def __init__(self, dataset: Dataset, positions: Any = None, known: Sequence[Any] = ()) -> None:
         own = label_texts(np.unique(dataset.labels)).tolist()
         more = [name for name in label_texts(known).tolist() if name not in own]
-        return cls(dataset, [*own, *more], positions)
+        self.dataset, self.positions, self.names = dataset, positions, [*own, *more]
 
     def __len__(self) -> int:
         return len(self.dataset)

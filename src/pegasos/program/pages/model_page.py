@@ -97,7 +97,7 @@ def report_model(
     refit = "" if card.refitted_rows is None else " rows, before the refit on all rows"
     errors = {f"{name}{refit}": each for name, each in card.errors.items()}
     if dataset is not None and dataset.y is not None:
-        labeled = LabeledRows.of(dataset, positions, estimator.classes_)
+        labeled = LabeledRows(dataset, positions, estimator.classes_)
         explanation = explanation or explain_rows(estimator, dataset, rows)
         errors[kind], wrong, middle = _evaluated(estimator, labeled, rows, kind, positive)
         columns = Section("explanation", "Which columns matter", explanation_blocks(explanation))

@@ -54,11 +54,11 @@ def play(X: Any = None, y: Any = None, **facts: Any) -> HtmlPage:
 
 def points_of(dataset: Dataset) -> dict[str, Any]:
     """Return a sample of rows as points of the plane, in random order, with notes on them."""
-    notes, rows = [], LabeledRows.of(dataset)
+    notes, rows = [], LabeledRows(dataset)
     if len(rows.names) > MOST_CLASSES:
         kept = np.argsort(-np.array(rows.counts), kind="stable")[:MOST_CLASSES]
         notes.append(f"the {MOST_CLASSES} most frequent of {len(rows.names)} classes")
-        rows = LabeledRows.of(take(dataset, np.flatnonzero(np.isin(rows.codes, kept))))
+        rows = LabeledRows(take(dataset, np.flatnonzero(np.isin(rows.codes, kept))))
     if len(rows.names) < 2:
         raise BadData(f"{dataset.name}: all rows are of one class; two are needed.")
     found = place_rows(rows, tsne=False, most=MOST_POINTS)

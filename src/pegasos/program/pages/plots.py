@@ -64,7 +64,7 @@ def boundary(model: Any, X: Any, y: Any) -> LayerChart:
     check_consistent_length(X, y)
     dataset = as_dataset(X, y, {})
     assert dataset is not None
-    rows = LabeledRows.of(dataset, known=estimator.classes_)
+    rows = LabeledRows(dataset, known=estimator.classes_)
     return _altair(boundary_chart(find_boundary(estimator, rows), rows.names))
 
 

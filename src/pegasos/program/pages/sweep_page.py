@@ -51,7 +51,7 @@ def search_page(
     rows, wrong, found = None, None, None
     model, typical = getattr(search, "best_estimator_", None), list[float | None]()
     if dataset is not None and dataset.y is not None:
-        rows = LabeledRows.of(dataset, positions)
+        rows = LabeledRows(dataset, positions)
         typical = typical_kernel_values(search, dataset.X if X is None else X)
         labels = search.labels_[record.best]
         wrong = (labels != rows.codes) & (labels >= 0)

@@ -34,7 +34,6 @@ class OtherVersion(BadData):
             f"{where} was written by another version of pegasos ({what}). "
             "Run the command that wrote it again."
         )
-        self.where, self.what = where, what
 
 
 def to_json(value: Any) -> Any:
