@@ -288,5 +288,5 @@ def _kernel_numbers(kernel: Any) -> dict[str, Any]:
     params = kernel.get_params() if isinstance(kernel, Kernel) else {}
     if isinstance(kernel, DistanceKernel) and kernel.factor is not None and kernel.main is not None:
         del params[kernel.main]
-        params[f"{kernel.main} / usual"] = kernel.factor
+        params[f"{kernel.main} / data's scale"] = kernel.factor
     return params

@@ -59,14 +59,14 @@ def next_commands(model: str, source: str | None, again: str | None = None) -> l
 
     >>> next_commands("runs/my.model", "my.csv")[-1]
     'pegasos predict runs/my.model NEW.csv -o labels.csv'
-    >>> next_commands("runs/my.model", "my.csv", again="pegasos tune my.csv")[0]
+    >>> next_commands("runs/my.model", "my.csv", again="pegasos tune my.csv --force")[0]
     'pegasos tune my.csv --metric balanced-error --force'
     """
     data = shlex.quote("DATA" if source in (None, "-") else str(source))
     file = shlex.quote(model)
-    first = [] if again is None else [f"{again} --metric balanced-error --force"]
+    again = "" if again is None else again.replace(" --force", "")
     return [
-        *first,
+        *([f"{again} --metric balanced-error --force"] if again else []),
         f"pegasos show {file}",
         f"pegasos evaluate {file} {data}",
         f"pegasos predict {file} NEW.csv -o labels.csv",
