@@ -303,7 +303,7 @@ def test_time_that_is_up(table):
     assert found["choice"]["setting"]["kernel"] is None
     assert found["choice"]["value"] < 0.25
     assert found["errors"]["test"]["rows"] == 540
-    words = wording.decision_words(from_json(TuneRecord, found, "").decision, 2160, [])
+    words = wording.decision_words(from_json(TuneRecord, found, ""))
     assert any("the choice is that of the first stage" in line for line in words)
     assert any("trained on 400 of 2,160 training rows" in line for line in words)
 

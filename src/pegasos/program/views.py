@@ -106,9 +106,7 @@ def show_tune(found: runs.TuneRecord) -> None:
         *wording.decision_lines(found.calibration, found.threshold),
         *(f"advice: {advice_words(each)}" for each in found.advice),
     )
-    known = found.training_rows if found.whole is None else found.decision.fitted_rows
-    console.show("", *wording.whole_words(found.whole, found.training_rows))
-    console.show(*wording.decision_words(found.decision, known, found.cells))
+    console.show("", *wording.decision_words(found))
     if found.page is not None:
         console.show("", f"page:  {found.page}")
     again = found.command if wording.loses_rare_classes(choice, measure, test) else None

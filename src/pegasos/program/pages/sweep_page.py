@@ -23,7 +23,7 @@ from pegasos.program.pages.page import Page
 from pegasos.program.pages.panel_section import search_panel
 from pegasos.program.pages.wording import count, duration, score_text
 from pegasos.program.records.fitted import out_of_fold, search_record
-from pegasos.program.records.runs import OUT_OF_FOLD, SearchRecord, TuneRecord
+from pegasos.program.records.runs import OUT_OF_FOLD, SearchRecord
 from pegasos.program.tables.dataset import Dataset
 from pegasos.program.terminal.reproduction import next_commands
 from pegasos.search.anatomy import anatomy
@@ -153,14 +153,8 @@ def summary_blocks(record: SearchRecord, grid: Grid, dataset: Dataset | None) ->
         how = "Simplest setting within one standard error of the choice"
         value = score_text(point.cell.value, measure)
         blocks.append(Text(f"{how} (larger λ, wider kernel, fewer terms): {point.text} ({value})."))
-    if decision is not None:
-        is_whole = isinstance(record, TuneRecord) and record.whole is not None
-        known = decision.fitted_rows if is_whole else record.training_rows
-        for line in wording.decision_words(decision, known, record.cells):
-            blocks.append(Text(line, warning=line.startswith("Time limit")))
-    elif not record.complete:
-        late = "Time limit reached before all settings were evaluated: others may be better."
-        blocks.append(Text(late, warning=True))
+    for line in wording.decision_words(record):
+        blocks.append(Text(line, warning=line.startswith("Time limit")))
     limits = [(cell.gap, cell.setting, cell.setting.declaration.tolerance) for cell in record.cells]
     missed = sum(
         gap > float(each.get(name)) for gap, each, name in limits if name and gap is not None

@@ -14,8 +14,9 @@ from pegasos.metrics import METRICS, PROBABILITIES, Measure
 from pegasos.program.records.runs import (
     CalibrationRecord,
     CellRecord,
-    Decision,
     ErrorCount,
+    SearchRecord,
+    TuneRecord,
     WholeRecord,
     is_sampled,
 )
@@ -144,9 +145,15 @@ def score_text(value: float | None, measure: Measure) -> str:
     return "not known" if value is None else measure.text(value)
 
 
-def decision_words(decision: Decision, training_rows: int, cells: list[CellRecord]) -> list[str]:
+def decision_words(record: SearchRecord) -> list[str]:
     """Describe a choice: stages of the search, time limit, and rows of the saved model."""
-    lines, late = [], "Time limit reached"
+    decision, cells, training_rows = record.decision, record.cells, record.training_rows
+    late, whole = "Time limit reached", record.whole if isinstance(record, TuneRecord) else None
+    if decision is None:
+        others = f"{late} before all settings were evaluated: others may be better."
+        return [] if record.complete else [others]
+    lines = whole_words(whole, training_rows)
+    training_rows = training_rows if whole is None else decision.fitted_rows
     if decision.max_time is not None:
         late += f" ({decision.max_time:g} s)"
     second, steps = (sum(cell.stage == stage for cell in cells) for stage in (2, 3))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from pegasos.program.grids import SEARCH_ROWS
 from pegasos.program.learning.clusters import cluster_of
 from pegasos.program.learning.tables import Choice, Learned, TrainingTable, open_table
 from pegasos.program.pages.sweep_page import search_page
-from pegasos.program.pages.wording import whole_words
 from pegasos.program.pipelines import chosen_scale, scale_words
 from pegasos.program.records.codec import save
 from pegasos.program.records.fitted import calibration_record, out_of_fold, search_record
@@ -164,7 +162,6 @@ def _write_run(job: TuneJob, record: TuneRecord, choice: Choice, table: Training
     if not job.search.page:
         return
     rows, positions = table.search_rows
-    rows = replace(rows, notes=[*whole_words(record.whole, record.training_rows), *rows.notes])
     size = job.running.test_size
     options = _as_arguments(job.reading) + ([] if size is None else ["--test-size", f"{size:g}"])
     with console.working("writing the page"):
