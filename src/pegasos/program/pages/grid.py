@@ -11,13 +11,7 @@ from typing import Any
 
 from pegasos.engine.kernels.base import DistanceKernel, Kernel
 from pegasos.metrics import Measure
-from pegasos.program.pages.wording import (
-    cost_text,
-    is_number,
-    setting_text,
-    title_of,
-    value_text,
-)
+from pegasos.program.pages.wording import cost_text, is_number, setting_text, title_of, value_text
 from pegasos.program.records.runs import CellRecord, SearchRecord, comparable
 from pegasos.search.settings import Part, Setting
 

@@ -14,14 +14,7 @@ import polars as pl
 
 from pegasos.program.tables.cells import as_numbers, as_words
 from pegasos.program.tables.columns import Roles, find_roles, match_roles
-from pegasos.program.tables.dataset import (
-    Array,
-    BadData,
-    Column,
-    NoRows,
-    ReadOptions,
-    TooLarge,
-)
+from pegasos.program.tables.dataset import Array, BadData, Column, NoRows, ReadOptions, TooLarge
 from pegasos.program.tables.messages import listed, plain, shown, size
 from pegasos.program.tables.sources import REMEDY, Source, Sources
 
