@@ -12,7 +12,7 @@ from pegasos.engine.runtime.interruption import Interrupted
 from pegasos.estimates import Figure, measured
 from pegasos.learners.calibration import carry_over
 from pegasos.learners.catalogue import model_of
-from pegasos.metrics import PROBABILITIES, Answers, Metric, answers
+from pegasos.metrics import PROBABILITIES, Metric, answers
 from pegasos.program.datasets import split_rows
 from pegasos.program.learning.clusters import fit_on_cluster
 from pegasos.program.learning.tables import Choice, Learned, TrainingTable
@@ -103,15 +103,19 @@ class TableInMemory(TrainingTable):
     ) -> tuple[dict[str, ErrorCount], dict[str, Figure]]:
         """Return errors on training and test rows, and the metric on them."""
         errors, figures = {}, {}
+        learner: Any = anatomy(estimator, fitted=True).learner
         classes, counts = np.unique(self.training.labels, return_counts=True)
         usual = classes[counts.argmax()]
         for name, rows in (("training", self.train), ("test", self.test)):
             if not len(rows):
                 continue
             with console.working(f"predicting {len(rows)} {name} rows"):
-                found = _ask(estimator, take(self.dataset, rows))
-            truth = self.dataset.labels[rows]
-            errors[name] = ErrorCount.of(truth, found.classes[found.labels], usual)
+                part = take(self.dataset, rows)
+                scores = scores_of(estimator, part)
+                p = probabilities_of(estimator, part, scores)
+            truth, predicted = part.labels, learner.labels_of(scores)
+            found = answers(estimator.classes_, truth, predicted, scores, p)
+            errors[name] = ErrorCount.of(truth, predicted, usual)
             lacking = found.probabilities is None
             if metric is not None and not (lacking and metric.kind.needs == PROBABILITIES):
                 known = counts[np.searchsorted(classes, found.classes).clip(max=len(classes) - 1)]
@@ -147,14 +151,6 @@ def carry_decisions(before: Any, after: Any, rows: Dataset) -> None:
     both = before, after
     learners = (anatomy(each, fitted=True).learner for each in both)
     carry_over(*learners, *(predictor_scores(each, rows) for each in both))
-
-
-def _ask(estimator: Any, rows: Dataset) -> Answers:
-    """Return labels, scores and probabilities of a fitted model, computing scores once."""
-    learner: Any = anatomy(estimator, fitted=True).learner
-    scores = scores_of(estimator, rows)
-    p = probabilities_of(estimator, rows, scores)
-    return answers(estimator.classes_, rows.labels, learner.labels_of(scores), scores, p)
 
 
 def _send_and_fit(estimator: Any, rows: Dataset, client: Any) -> None:

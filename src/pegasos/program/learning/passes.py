@@ -210,7 +210,8 @@ class TableInPasses(StreamedTable, TrainingTable):
         texts = label_texts(self.classes).tolist()
         usual = self.classes[np.argmax([self.trained[text] for text in texts])]
         errors = {"training": ErrorCount.of(rows.labels, labels_of(best, rows), usual)}
-        if (test := self.sampled_test_rows()) is not None:
+        if self._test_sample.seen:
+            test, _ = self._rows(self._test_sample)
             errors["test"] = ErrorCount.of(test.labels, labels_of(best, test), usual)
             if len(test) < self.test_rows:
                 why += f"; its error is that on {len(test)} test rows, drawn by --seed"

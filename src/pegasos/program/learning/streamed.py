@@ -191,10 +191,6 @@ class StreamedTable:
         """Return at most `most` training rows, and their positions."""
         return self._rows(self._training_sample, most)
 
-    def sampled_test_rows(self) -> Dataset | None:
-        """Return some test rows; their labels are texts if training rows lack them."""
-        return self._rows(self._test_sample)[0] if self._test_sample.seen else None
-
     def _rows(self, sample: Sample, most: float = math.inf) -> tuple[Dataset, Array]:
         X, places, texts, *weights = sample.rows(most)
         if self.outline.sparse:
