@@ -14,7 +14,6 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Callable
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -82,7 +81,7 @@ def build(only: str | None = None) -> typer.Typer:
         add = program.command(
             name, cls=Command, help=text, short_help=short, hidden=name in ALIASES
         )
-        add(_printing(module))
+        add(expanded(module.command, functools.partial(_print_result, module)))
     return program
 
 
@@ -165,19 +164,11 @@ def _usage_message(error: Any) -> str:
     return f"{error.format_message()}\nTry '{path} --help'."
 
 
-def _printing(module: Any) -> Callable[..., None]:
-    """Return a command for typer that prints its result as text or as JSON."""
-    command = expanded(module.command)
+def _print_result(module: Any, found: Any) -> None:
+    """Print what a command returns as text or as JSON."""
+    if found is not None and console.state.as_json:
+        from pegasos.program.records.codec import to_json
 
-    @functools.wraps(command)
-    def run(**values: Any) -> None:
-        failures.check_environment()
-        found = command(**values)
-        if found is not None and console.state.as_json:
-            from pegasos.program.records.codec import to_json
-
-            print(console.as_json(getattr(module, "json_of", to_json)(found), indent=2))
-        elif found is not None:
-            module.show(found)
-
-    return run
+        print(console.as_json(getattr(module, "json_of", to_json)(found), indent=2))
+    elif found is not None:
+        module.show(found)

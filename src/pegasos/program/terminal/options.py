@@ -19,7 +19,7 @@ import typer
 
 from pegasos.learners.catalogue import MODELS
 from pegasos.metrics import METRICS
-from pegasos.program.terminal import console
+from pegasos.program.terminal import console, failures
 
 #: Section of the options that most people need; `--help` lists it first.
 COMMON = "Options"
@@ -320,8 +320,11 @@ class OutputOptions:
         logging.getLogger("pegasos").setLevel(logging.ERROR if self.quiet else logging.NOTSET)
 
 
-def expanded(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a command for typer: options are single parameters, those for output are added."""
+def expanded(command: Callable[..., Any], finish: Callable[[Any], None]) -> Callable[..., None]:
+    """Return a command for typer: options are single parameters, those for output are added.
+
+    `finish` is called with the result.
+    """
     command.__annotations__.pop("return", None)  # records are heavy to import
     hints = get_type_hints(command, include_extras=True)
     classes = {name: kind for name, kind in hints.items() if dataclasses.is_dataclass(kind)}
@@ -334,13 +337,15 @@ def expanded(command: Callable[..., Any]) -> Callable[..., Any]:
     parameters += _parameters(OutputOptions)
 
     @functools.wraps(command)
-    def run(**values: Any) -> Any:
+    def run(**values: Any) -> None:
+        failures.check_environment()
+
         def taken(kind: Any) -> Any:
             return kind(**{each.name: values.pop(each.name) for each in dataclasses.fields(kind)})
 
         taken(OutputOptions).begin()
         given = {name: taken(kind) for name, kind in classes.items()}
-        return command(**values, **given)
+        finish(command(**values, **given))
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in parameters}
