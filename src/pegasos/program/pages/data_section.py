@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,8 @@ def data_blocks(rows: LabeledRows) -> list[Block]:
     if is_image:
         blocks.append(_class_means(rows))
     shown = sample(len(rows), STATISTICS_ROWS)
-    found = describe(rows.dataset if len(shown) == len(rows) else take(rows.dataset, shown))
+    some = rows.dataset if len(shown) == len(rows) else take(rows.dataset, shown)
+    found = describe(replace(some, y=None))  # with labels it would search for leaks
     listed = []
     for j in sorted(ranked.order[:FEATURES]):
         known = {name: brief(value, 5) for name, value in vars(found.columns[j]).items()}
@@ -208,8 +210,6 @@ def row_values(dataset: Dataset, row: int, features: list[int]) -> list[Any]:
         value = dataset.X[row, j]
         value = value.item() if isinstance(value, np.generic) else value
         if value is not None and dataset.columns and dataset.columns[j].kind in DATES:
-            found.append(day(value))
-        else:
-            is_plain = value is None or isinstance(value, int | float)
-            found.append(brief(value) if is_plain else str(value)[:60])
+            value = day(value)
+        found.append(value[:60] if isinstance(value, str) else brief(value))
     return found
