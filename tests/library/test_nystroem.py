@@ -355,7 +355,7 @@ def test_train_and_tune_take_landmarks(tmp_path: Path) -> None:
     )
     assert "20 landmarks" in fine("show", model).out
     assert (
-        "20 landmarks"
+        "landmarks = 20"
         in fine(
             "tune", table, "--kernel", "gaussian:1,4", *options, "5,20", "--cv", "2", "-o", run
         ).out

@@ -160,7 +160,7 @@ def test_class_weights_are_an_axis(table):
         "balanced-error",
         "--no-page",
     ).out
-    assert "choice: sdca, linear, λ = " in told
+    assert "choice: sdca, linear, class_weight = balanced, λ = " in told
     usual = fine("tune", table, *LINEAR, "--metric", "balanced-error", "-o", "usual", "--json").json
     assert (
         len(usual["cells"]) == 4

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from pegasos.engine.kernels.standard import as_kernel
 from pegasos.estimates import Figure
 from pegasos.metrics import Measure
 from pegasos.program.pages import wording
@@ -15,7 +16,7 @@ from pegasos.program.records.fitted import LearnerFacts
 from pegasos.program.terminal import console
 from pegasos.program.terminal.console import percent
 from pegasos.program.terminal.grammar import option_flag
-from pegasos.program.terminal.reproduction import next_commands
+from pegasos.program.terminal.reproduction import expansion_degree, next_commands, nystroem_of
 from pegasos.search.grid import Advice
 
 _INTERVAL = "95 % interval"
@@ -80,7 +81,7 @@ def show_tune(found: runs.TuneRecord) -> None:
     folds = "one validation part" if found.folds == 1 else wording.count(found.folds, "fold")
     settings = wording.count(len(found.cells), "setting")
     console.heading(f"{found.data}: {settings} on {folds}, {found.seconds:.1f} s", "")
-    texts = [each.text.replace("\u00a0", " ") for each in points_of(found.cells)]
+    texts = _setting_texts(found.cells)
     _show_families(found, texts)
     console.show("", f"choice: {texts[found.best]}")
     if found.simplest != found.best:
@@ -112,6 +113,20 @@ def show_tune(found: runs.TuneRecord) -> None:
     again = found.command if wording.loses_rare_classes(choice, measure, test) else None
     first, *rest = next_commands(found.model, found.source, again)
     console.show("", f"next:  {first}", *(f"       {each}" for each in rest))
+
+
+def _setting_texts(cells: list[runs.CellRecord]) -> list[str]:
+    """Return settings in the words of the page, with steps and weights that all of them share."""
+    texts = []
+    for point in points_of(cells):
+        setting, features = point.cell.setting, nystroem_of(point.cell.setting)
+        own = {"expand": expansion_degree(setting), "class_weight": setting.get("class_weight")}
+        if features is not None:
+            own |= {"nystroem": None, "kernel": as_kernel(features.kernel)}
+            own["landmarks"] = features.landmarks
+        values = {**point.values, **own}
+        texts.append(wording.setting_text(values, point.cell.cost).replace("\u00a0", " "))
+    return texts
 
 
 def _show_families(found: runs.TuneRecord, texts: list[str]) -> None:
