@@ -36,9 +36,9 @@ class Evaluation:
     """Results of cells x folds; a context manager, which keeps the store open.
 
     A result is a dictionary, as the store keeps it: `out` (the scores and times that GridSearchCV
-    formats), `support`, `gap`, `labels` of the test rows, and for leading cells their `scores`.
-    `scoring` are scorers and their parameters. If the folds have only some `rows` of the problem,
-    their results have a separate folder within the store.
+    formats), `support`, `gap`, `labels` of the test rows and, for leading cells (the best ten of
+    each unit), `scores` of these rows. `scoring` are scorers and their parameters. If the folds
+    have only some `rows` of the problem, their results have a separate folder within the store.
     """
 
     def __init__(

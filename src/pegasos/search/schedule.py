@@ -189,7 +189,7 @@ class Schedule:
             return run_together([self._start(unit, *own, distances) for unit, own in both])
 
     def _start(self, unit: Unit, prepared: Lazy, rows: Lazy, distances: Any) -> UnitRun:
-        """Return the run of a unit at its beginning, whose task has all rows."""
+        """Return the unstarted run of a unit, in which rows not trained on have weight 0."""
         (X, members), learner, problem = prepared(), unit.learner, self._problem
         kernel = unit.resolve_kernel(X, members)
         if self.source == "on the fly" and isinstance(kernel, Kernel):

@@ -90,7 +90,8 @@ class SweepCV(FinishedSearch):
     seed_ : int
         Seed of all draws.
     plan_ : str
-        Where rows came from.
+        Source of rows: "explicit" (features or a given kernel matrix), "shared" (kernel matrices
+        from shared distances), "gram" (kernel matrices one by one), "on the fly" (kernel rows).
     time_ : float
         Seconds of the search, without the refit.
     completed_ : bool

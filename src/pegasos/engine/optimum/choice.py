@@ -372,9 +372,10 @@ class ExactSolver:
     def _scaled_start(
         self, targets: list[Target], found: dict[int, Optimum], place: int, before: int
     ) -> Array:
-        """Return the coefficients at the smaller C; those at the bound go to the new bound.
+        """Return y·a to start target `place` from the optimum of target `before`, of smaller C.
 
-        With a free intercept they stay, because their sum must.
+        With the hinge loss, coefficients at the old bound move to the new one. With a free
+        intercept they keep their values, so that Σ a_i y_i remains 0.
         """
         a, old, new = found[before].dual, targets[before].bounds, targets[place].bounds
         if self.problem.intercept is not Intercept.FREE and self.problem.loss.linear_dual:

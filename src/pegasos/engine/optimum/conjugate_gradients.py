@@ -1,7 +1,8 @@
 """Preconditioned conjugate gradients for the systems of Newton steps, several systems at once.
 
-On a kernel the Newton step δ of the coefficients comes from a symmetric system: with β, D and
-r = β - c as in `newton_cg` and W = D½
+On a kernel the Newton step δ of the coefficients c comes from a symmetric system. Let s be the
+scores, β_i = y_i C_i σ(-y_i s_i), D_i = C_i σ(s_i) σ(-s_i), r = β - c, and W the diagonal matrix
+D½. Then
 
     δ = r - W v,   (I + W K W) v = W K r
 

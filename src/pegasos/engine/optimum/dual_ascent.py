@@ -24,9 +24,10 @@ Array = np.ndarray[Any, Any]
 class DualAscent(EpochSolver):
     """Dual ascent for all predictors (classes x λ), each until its relative gap is at most `tol`.
 
-    `codes` and `weights` (ω) belong to the training rows, in the order of the walk's members. A
-    predictor solved by the exact solver is kept in `solved`; its column is frozen unless other
-    predictors share it.
+    `codes` and `weights` (ω) belong to the training rows, in the order of the walk's members.
+    Predictors of one class that differ in λ share a column of the walk as long as their
+    coefficients are equal. A predictor solved by the exact solver is kept in `solved`; its column
+    is frozen once all predictors that share it have converged.
     """
 
     def __init__(
@@ -69,7 +70,11 @@ class DualAscent(EpochSolver):
         return self.relative.reshape(-1)
 
     def prepare(self) -> None:
-        """Solve predictors that skip epochs; resume those solved early only to report results."""
+        """Solve predictors that skip epochs; continue those that `complete` has solved.
+
+        `complete` solves predictors that have not converged at a stop, so that exact results can
+        be read there. If the walk goes on, these solutions are dropped and epochs continue.
+        """
         if self._provisional:
             self._resume_provisional()
         if self._prepared:

@@ -47,8 +47,8 @@ class KernelOperator:
     def scores(self, coefficients: Array, exact: bool = False) -> Array:
         """Return (K + constant)·c of all members, for columns c of float64.
 
-        Products with a kernel are in the dtype of the rows unless `exact`. Products with explicit
-        features, which are sums of sums, are always in float64.
+        Products with a kernel are in the dtype of the rows unless `exact`. Explicit features take
+        two products, X·(Σ c_i x_i), whose rounding errors add up: they are always in float64.
         """
         check_interruption()
         is_rounded = self.rows.dual and not exact

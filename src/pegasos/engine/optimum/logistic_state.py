@@ -48,7 +48,8 @@ class State:
     Attributes
     ----------
     point, scores, bias : w, its scores without the intercept, and the intercept.
-    beta, curvature : β and D at these scores.
+    beta, curvature : β_i = y_i C_i σ(-y_i s_i), the negative derivative of the loss by the score
+        s_i (intercept included), and D_i = C_i σ(s_i) σ(-s_i), the second derivative.
     descent : negative gradient r = Σ β_i x_i - w.
     newton_dual, clipped : dual candidate y·a of a full Newton step, and the same in its box.
     """

@@ -81,7 +81,12 @@ class _Ascent:
         self.history: list[tuple[float, float]] = []
 
     def advance(self, tol: float) -> None:
-        """Run an epoch; compute the gap when a stage ends, or after STEPS_PER_ROW steps per row."""
+        """Run an epoch, and compute the gap at the end of a stage.
+
+        A stage ends when the gradients of all rows that may move differ by at most `_violation`,
+        which the next stage lowers. In long stages the gap is also computed after STEPS_PER_ROW
+        steps per row.
+        """
         is_whole = len(self._active) == len(self._all)
         self._steps += len(self._active)
         low, high = self._run_epoch()

@@ -1,1 +1,1 @@
-"""Linear optima in passes over rows that are not in memory."""
+"""Linear optima in passes over row blocks: in memory, on disk or on a cluster."""

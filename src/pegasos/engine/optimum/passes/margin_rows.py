@@ -135,9 +135,9 @@ class PassResult:
     Parameters
     ----------
     loss : Σ C_i max(0, 1 - m_i) by the newest vector.
-    combined, total : Σ C_i y_i x_i and Σ C_i of the rows fixed at C_i; after the first pass of
-        those among them that are now fetched.
-    fetched : the fetched rows, with their labels and bounds last in `own`.
+    combined, total : Σ C_i y_i x_i and Σ C_i. The first pass sums over all rows fixed at C_i; a
+        later one over the rows that were fixed at C_i until it fetched them.
+    fetched : the fetched rows; `own` has their stored arrays, then labels and bounds.
     """
 
     loss: float

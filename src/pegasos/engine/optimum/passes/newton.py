@@ -108,7 +108,15 @@ class PassRequest:
 
 @dataclass(frozen=True)
 class PassDual:
-    """Dual point of a pass: its request, whether it is the tangent, a factor per label, Σ d(a)."""
+    """Dual point of a pass, as the input from which the blocks recompute its coefficients a.
+
+    Parameters
+    ----------
+    request : input of the pass that found the point.
+    tangent : whether it is the tangent from the old vector, not the point of the new vector.
+    factors : multipliers of a, for the label 1 and for -1, that make the point feasible.
+    terms : Σ d(a), each label's part multiplied by its factor.
+    """
 
     request: PassRequest
     tangent: bool
@@ -397,7 +405,12 @@ class _NewtonState(SolverState):
 def _visit(
     block: Block, linear_dual: bool, requests: list[PassRequest], sides: int, square: bool
 ) -> Part:
-    """Return sums, values along the direction, combinations and (square) matrices of all orders."""
+    """Return a block's part of the sums that each request needs.
+
+    These are the loss, and Σ a and Σ d(a) of both dual points; the loss terms of F_μ at all step
+    sizes; Σ a y x of both dual points, and its derivative by μ; and with `square` the Hessian. For
+    a free intercept (`sides` = 2) each label has its own Σ a y x.
+    """
     size, lines = requests[0].vectors.shape[1], FIRST + 2 * sides
     sums = np.zeros((len(requests), SUMS))
     values = np.zeros((len(requests), max(len(request.steps) for request in requests)))

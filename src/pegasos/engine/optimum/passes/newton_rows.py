@@ -116,6 +116,11 @@ def sum_hinge(
     `scores` are those of the vector and the direction. Everything is computed after a step of size
     `step`, for μ = next_mu. The tangent is a after a full Newton step to first order: for it
     Σ a y x is the vector itself, and the gap is smaller by orders of magnitude.
+
+    `out` has a number for each row on each line: WEIGHT is its weight in the Hessian, RIGHT the
+    derivative of y a by μ, and the lines from FIRST on are y a of the new point and of the tangent.
+    The loss is added to sums[LOSS]; Σ a and Σ d(a) of each label are added to four numbers from
+    sums[NEW] on for the new point, and from sums[TANGENT] on for the tangent.
     values[k] += Σ (C ξ - μ log(s + ξ)) at step size steps[k].
     """
     out[:] = 0.0
