@@ -171,7 +171,7 @@ class KernelRows(DualRows):
         return self if exact else KernelRows(self.kernel, self.X.astype(np.float64))
 
     def some(self, index: Array) -> KernelRows:
-        """Return the same kernel between some of the rows."""
+        """Return kernel rows of a subset of the rows."""
         return KernelRows(self.kernel, self.X[index])
 
     def matrix(self) -> Array:

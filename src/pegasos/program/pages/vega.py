@@ -92,7 +92,7 @@ def word(field: str, order: str | None = None, **more: Any) -> Spec:
 
 
 def names(field: str, order: str, limit: int, **axis: Any) -> Spec:
-    """Return an axis of texts without a title, cut at a number of pixels."""
+    """Return an axis of names without a title; longer names are cut at a number of pixels."""
     return word(field, order, title=None, axis={"labelLimit": limit, **axis})
 
 
