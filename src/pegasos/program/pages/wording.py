@@ -109,7 +109,8 @@ def setting_text(values: dict[str, Any], cost: float | None = None) -> str:
     for name, value in sorted(values.items(), key=lambda each: is_number(each[1])):
         if value is not None:
             text = value_text(value) + (cost_text(cost) if name == "lam" else "")
-            title = "" if name in ("model", "kernel") else f"{title_of(name).split(' ')[0]} = "
+            speaks_for_itself = name in ("model", "kernel", "multiclass")
+            title = "" if speaks_for_itself else f"{title_of(name).split(' ')[0]} = "
             parts.append(title + text)
     return unbroken(", ".join(parts))
 
