@@ -94,7 +94,7 @@ def test_several_classes_without_a_positive_one_are_averaged():
     assert ours == pytest.approx(
         np.mean([theirs.roc_auc_score(y == name, scores[:, k]) for k, name in enumerate(names)])
     )
-    with pytest.raises(ValueError, match="there are 3: name it, or take f1-macro"):
+    with pytest.raises(ValueError, match="if there are 3 classes: name one, or use f1-macro"):
         Metric("f1").settled(y)
     assert Metric("f1", positive="c").settled(y).positive == "c"
 

@@ -276,10 +276,10 @@ def test_warm_start_needs_an_average_that_can_go_on() -> None:
 def test_what_was_not_kept_from_the_start_cannot_go_on(option: str) -> None:
     X, y = data(2, 30, 3, 0)
     clf = Pegasos(n_iter=20, average=False, warm_start=True, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match=f"{option}.*from the (start|first)"):
+    with pytest.raises(ValueError, match=f"{option} cannot be switched on in a fit that continues"):
         clf.set_params(**{option: True}).fit(X, y)
     clf = Pegasos(n_iter=20, average=False).fit(X, y)
-    with pytest.raises(ValueError, match=f"{option}.*from the (start|first)"):
+    with pytest.raises(ValueError, match=f"{option} cannot be switched on in a fit that continues"):
         clf.set_params(**{option: True}).partial_fit(X, y)
 
 

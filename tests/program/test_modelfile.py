@@ -827,7 +827,7 @@ def test_not_a_model_is_a_separate_error(tmp_path: Path) -> None:
 def test_a_file_beyond_the_limit_is_not_read(tmp_path: Path) -> None:
     X, y = data()
     save(Pegasos().fit(X, y), tmp_path / "a.model")
-    with pytest.raises(BadModel, match=r"more than the limit of 0.0 MB. If you trust it"):
+    with pytest.raises(BadModel, match=r"more than the limit of 0.0 MB. If you trust the file"):
         read_model(tmp_path / "a.model", limit=1000)
 
 
