@@ -35,7 +35,7 @@ def scores_of(estimator: Any, dataset: Dataset, model: str = "the model") -> Arr
 
 
 def _located(work: Callable[[Any], Any], dataset: Dataset, model: str) -> Any:
-    """Call a function of the rows; an error names the row or the model as its cause."""
+    """Call a function of the rows; if it fails, raise an error that names the row or model."""
     try:
         return work(dataset.X)
     except ValueError as error:

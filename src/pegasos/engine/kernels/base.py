@@ -211,7 +211,7 @@ def _multiple_of_scale(width: Any) -> float | None:
 
 
 def positive(name: str, value: Any) -> float:
-    """Return a finite number above zero; raise ValueError for anything else."""
+    """Return a value as float after checking that it is finite and above zero."""
     if not is_number(value) or value <= 0:
         raise ValueError(f"{name} must be a finite number > 0, got {value!r}")
     return float(plain(value))

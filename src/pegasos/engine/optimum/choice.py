@@ -155,7 +155,7 @@ def _margin_rows(problem: Problem, targets: list[Target], start: Any) -> list[Op
 def _explicit_working_sets(
     problem: Problem, targets: list[Target], start: Any
 ) -> list[Optimum | None]:
-    """Solve by working sets, and return the weights of features."""
+    """Solve by working sets; the vectors of the optima are weights of features."""
     kernel, diagonal = ExplicitKernel(problem.rows), problem.rows.diagonal
     with our_threads():
         sets = WorkingSetSolver(kernel, diagonal, problem.intercept, problem.members)

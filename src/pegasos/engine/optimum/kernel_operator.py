@@ -57,7 +57,7 @@ class KernelOperator:
         return scores + self.constant * coefficients.sum(axis=1, keepdims=True)
 
     def vectors(self, coefficients: Array) -> Array:
-        """Return c for kernels, w = Σ c_i x_i for explicit features."""
+        """Return the coefficients c for kernels, the weights Σ c_i x_i for explicit features."""
         if self.rows.dual:
             return coefficients
         return self.rows.weights_of(self._full(coefficients, np.float64))

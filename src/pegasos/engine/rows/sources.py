@@ -29,7 +29,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Rows(Protocol):
-    """Interface of rows to methods, for explicit features and kernels.
+    """Interface through which methods access rows, with explicit features or a kernel.
 
     Parameters
     ----------

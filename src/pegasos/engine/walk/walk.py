@@ -281,7 +281,7 @@ class Walk:
         return scores, self.method.constant * bias
 
     def coefficients(self) -> Array:
-        """Return the dual coefficients y·a of each column (only of rules that read them)."""
+        """Return the coefficients y·a of each column, for rules with `reads_own`."""
         return self._state.coefficients[: self.active]
 
     def take_losses(self) -> Array:

@@ -75,7 +75,7 @@ def command(
 
 
 def _names(saved: SavedModel, what: str) -> list[str]:
-    """Return the names of the columns beside the labels."""
+    """Return the names of the columns of scores or probabilities."""
     if what == "labels":
         return []
     if what == "scores" and len(saved.class_texts) == 2:

@@ -82,7 +82,7 @@ class TableInMemory(TrainingTable):
     def _learned(
         self, judged: Any, kept: Any, metric: Metric | None, rows: Array, **more: Any
     ) -> Learned:
-        """Return the model `kept`, trained on these rows, with the errors of the model `judged`."""
+        """Return the record of the model `kept`, with errors measured on the model `judged`."""
         errors, figures = self._errors(judged, metric)
         hashes = hash_rows(self.dataset.X, self.dataset.y)
         labels, counts = np.unique(self.dataset.labels[rows], return_counts=True)

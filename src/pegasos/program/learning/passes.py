@@ -228,7 +228,7 @@ class TableInPasses(StreamedTable, TrainingTable):
         )
 
     def _fit_choice(self, choice: Choice, setting: Setting, model: str) -> Learned:
-        """Fit the choice with its C to all training rows, and refit it on all rows if requested."""
+        """Fit the chosen setting, at the same C, to all training rows; refit on request."""
         best, (sample, _) = choice.search.best_estimator_, self.search_rows
         nystroem = nystroem_of(setting)
         if nystroem is None and setting.kernel is not None:

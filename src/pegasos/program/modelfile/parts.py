@@ -93,7 +93,7 @@ class Fields:
             raise BadModel(f"{self.place}: {fault}. The file was not written by this pegasos.")
 
     def take(self, name: str, check: Check) -> Any:
-        """Return a checked value."""
+        """Remove and return a field that passes a check."""
         self.require(name in self.values, f"{name} is missing")
         value = self.values.pop(name)
         self.require(check(value), f"{name}={short(value)} is not possible")

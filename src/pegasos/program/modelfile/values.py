@@ -192,7 +192,7 @@ def _csr(kind: str, data: Array, indices: Array, indptr: Array, shape: tuple[int
 
 
 def strings(values: list[Any], place: str) -> Array:
-    """Return an array of NumPy strings, which strips zero characters at their ends."""
+    """Return a NumPy array of strings; refuse zero characters at the end, which NumPy strips."""
     if not all(isinstance(item, str) and not item.endswith("\0") for item in values):
         raise BadModel(f"{place} is not text, or ends with a zero character.")
     return np.array(values, dtype=str)

@@ -48,7 +48,7 @@ def _pipeline(part: Pipeline, block: Block) -> Block:
 
 
 def branches(part: ColumnTransformer) -> Iterator[tuple[str, Any, list[int]]]:
-    """Yield name, part and columns of each part of a ColumnTransformer that receives columns."""
+    """Yield the name, transformer and columns of each part of a ColumnTransformer in use."""
     for name, each, _ in part.transformers_:
         places = [int(place) for place in part._transformer_to_input_indices[name]]
         if places and not (isinstance(each, str) and each == "drop"):

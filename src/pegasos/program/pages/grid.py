@@ -101,7 +101,7 @@ def points_of(cells: list[CellRecord], typical: Sequence[float | None] = ()) -> 
 
 @dataclass
 class Grid:
-    """Points of a search, the metric, the choice, and the simplest cell as good as it."""
+    """Results of a grid search: its points, metric, choice, and simplest comparable cell."""
 
     points: list[Point]
     measure: Measure
@@ -175,10 +175,10 @@ def place(point: Point, axes: Sequence[Axis]) -> tuple[Any, ...]:
 
 
 def axes_of(points: list[Point]) -> list[Axis]:
-    """Return the parameters that vary in a family, and set the coordinates of its points.
+    """Return the parameters that vary in a family of kernels, and place its points on them.
 
-    λ (or the cost) comes first, then other numbers, the ones with most values first, then texts.
-    Variants and half steps get the coordinates of the nearest place.
+    λ (or the cost) comes first, then numeric parameters by decreasing number of values, then texts.
+    Points outside of the grid get the coordinates of the nearest grid point.
     """
     inside = [point for point in points if point.in_grid]
     for point in points:

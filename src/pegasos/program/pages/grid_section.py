@@ -192,9 +192,9 @@ def _format(measure: Measure) -> str:
 
 
 def lines(grid: Grid, points: list[Point], along: Axis, other: Axis) -> Spec:
-    """Return estimates against the numbers of an axis, a line for each value of another axis.
+    """Return a line chart of estimates over one axis, with a line for each value of another.
 
-    Bands are one std over folds; at least one line has two points.
+    Bands show one std over folds. At least one line must have two points.
     """
     rows: Rows = []
     for point in grid.best_at(points, along, other):

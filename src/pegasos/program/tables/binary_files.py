@@ -206,7 +206,7 @@ class ParquetFile(TableFile):
 
 @contextlib.contextmanager
 def _silent_stderr() -> Iterator[None]:
-    """Discard what the decoder's threads write: a panic prints there before it is raised."""
+    """Discard stderr: threads of the decoder print a panic there before Python raises it."""
     with _stderr_lock, contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError, ValueError):  # standard error may be closed
             sys.stderr.flush()

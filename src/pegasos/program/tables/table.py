@@ -80,7 +80,7 @@ class Block:
         return (numbers.cast(pl.Int64) if whole else numbers).cast(pl.String)
 
     def finite(self, numbers: pl.Series, name: str) -> pl.Series:
-        """Return numbers with NaN as missing; refuse infinite ones."""
+        """Replace NaN by null; raise BadData if a number is infinite."""
         if numbers.dtype.is_integer():
             return numbers
         numbers = numbers.fill_nan(None)

@@ -125,7 +125,7 @@ class SvmlightFile(TableFile):
         return Roles([], 0, note=note) if options.labelled else Roles([])
 
     def match_roles(self, columns: list[Column], options: ReadOptions, name: str) -> Roles:
-        """Return the role of the label."""
+        """Return no roles of features: a line has its own indices, and the label comes first."""
         return Roles([], 0)
 
     def blocks(self, places: Sequence[int], amount: int) -> Iterator[Block]:

@@ -40,7 +40,7 @@ def solve_hinge_by_ascent(
     members: Array | None = None,
     start: Array | None = None,
 ) -> list[Optimum]:
-    """Solve all targets on the same CSR rows, from coefficients y·a if `start` is given."""
+    """Solve all targets on CSR rows; `start` contains initial coefficients y·a."""
     rows = X if members is None else X[members]
     constant = 1.0 if intercept is Intercept.AUGMENTED else 0.0
     diagonal = squared_norms(rows) + constant
