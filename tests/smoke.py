@@ -20,7 +20,7 @@ def main() -> None:
     )
     X, y = load_digits(return_X_y=True)
     X, y = X[:600] / 16, y[:600]
-    model = SDCA(kernel="gaussian", random_state=0).fit(X[:400], y[:400])
+    model = SDCA(C=10, kernel="gaussian", random_state=0).fit(X[:400], y[:400])
     assert model.gap_ <= model.tol and model.score(X[400:], y[400:]) > 0.85
     sweep = SweepCV(
         Pegasos(random_state=0), {"lam": [1e-4, 1e-2], "n_iter": [300]}, cv=3, verbose=0
